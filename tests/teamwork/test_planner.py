@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.core.base.records import evolve
-from greenroom.teamwork.estimate import Basis, analyze_request, decide_team, estimate_plan
+from greenroom.teamwork.estimate import Basis, decide_team, estimate_plan
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TaskType, TeamSettings
 from greenroom.teamwork.plan_graph import build_phases, check_plan, find_disjoint_write_sets
 from greenroom.teamwork.planner import plan_by_rules, recommend, split_by_design
@@ -154,14 +154,6 @@ def test_a_team_is_chosen_only_where_parts_are_independent() -> None:
     assert decide(Plan(request="x", subtasks=tuple(writers))) == "single_one_write_set"
     apart = [evolve(writer, writes=(f"{writer.id}.py",)) for writer in writers]
     assert decide(Plan(request="x", subtasks=tuple(apart))) == "team"
-
-
-def test_the_analysis_has_specialists_estimate_and_dependencies() -> None:
-    analysis = analyze_request("add OAuth login", ["feature-development"], SETTINGS)
-    assert analysis.task_types == ("feature-development",)
-    assert analysis.can_parallelize
-    assert ("code", "architect") in analysis.dependencies
-    assert len(analysis.recommended) == analysis.estimate.agents == 5
 
 
 def component(name: str, *writes: str, **more: object) -> dict[str, object]:

@@ -13,15 +13,11 @@ from greenroom.teamwork.plan import (
     Plan,
     PlannedSubtask,
     Range,
-    Recommendation,
     Strategy,
-    TaskAnalysis,
-    TaskType,
     TeamDecision,
     TeamSettings,
 )
 from greenroom.teamwork.plan_graph import add_barriers, build_phases, find_disjoint_write_sets
-from greenroom.teamwork.planner import plan_by_rules, recommend
 
 MERGE_SECONDS: Final = 5.0
 """How long it takes to bring one subtask's work into the integration branch, with the merge step of git."""
@@ -136,23 +132,3 @@ def decide_team(plan: Plan, estimate: Estimate, settings: TeamSettings) -> TeamD
 
 def _decide(code: str, reason: str) -> TeamDecision:
     return TeamDecision(is_team=code == "team", code=code, reason=reason)
-
-
-def analyze_request(
-    request: str,
-    types: Collection[TaskType],
-    settings: TeamSettings,
-    measured: Mapping[str, Basis] | None = None,
-    price: Price = lambda agent, tokens: None,
-) -> TaskAnalysis:
-    """Return the analysis of a request whose task types are known: specialists, estimate and dependencies."""
-    advice: tuple[Recommendation, ...] = recommend(types, settings.default_agents)
-    plan = plan_by_rules(request, types, advice, settings)
-    estimate = estimate_plan(plan, measured, price, settings.strategy)
-    return TaskAnalysis(
-        task_types=plan.task_types,
-        recommended=advice,
-        estimate=estimate,
-        can_parallelize=estimate.parallelizable_ratio >= settings.parallelization_threshold,
-        dependencies=tuple((subtask.id, name) for subtask in plan.subtasks for name in subtask.dependencies),
-    )

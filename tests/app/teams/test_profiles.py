@@ -7,7 +7,7 @@ from inline_snapshot import external_file
 
 from greenroom.app.agents.discovery import Agents, BrokenAgentFile, find_agents
 from greenroom.app.messages import LANGUAGES
-from greenroom.app.teams.profiles import SPECIALISTS, Profiles, load_profiles
+from greenroom.app.teams.profiles import SPECIALISTS, Profiles, add_specialists, load_profiles
 from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.records import to_full_dict
 from greenroom.core.state.spec import AgentSpec, Cooperation
@@ -145,14 +145,6 @@ def test_a_profile_is_registered_replaced_and_found() -> None:
         profiles.find_by_skill("debuging")
 
 
-@pytest.mark.req("RC-30")
-def test_an_instance_has_the_name_of_its_type_and_a_number() -> None:
-    added = built_in().create_instance("code-writer", 2)
-    assert (added.agent_id, added.spec) == ("code-writer-2", built_in().get("code-writer"))
-    with pytest.raises(RefusedError, match=r"There is no agent 'code-writter'. Did you mean `code-writer`"):
-        built_in().create_instance("code-writter", 1)
-
-
 @pytest.mark.req("RC-6", "RC-141")
 def test_files_of_a_person_replace_and_add_profiles(tmp_path: Path) -> None:
     folder, claude = tmp_path / ".greenroom" / "agents", tmp_path / ".claude" / "agents"
@@ -177,8 +169,8 @@ def test_an_unknown_tool_group_is_named_with_the_nearest_and_hides_the_built_in_
     profiles = load_profiles(find_agents(tmp_path), "en")
     assert profiles.get("review") is None
     with pytest.raises(WorldFault, match=r"review\.md, line 3: `toolGroups` .*read, edit, command.*`?read") as fault:
-        profiles.create_instance("review", 1)
+        add_specialists(find_agents(tmp_path), "en").get("review")
     assert "\n" not in str(fault.value)
     broken = Agents(by_name={}, broken_files=(BrokenAgentFile(name="debug", text="not trusted", is_untrusted=True),))
     with pytest.raises(WorldFault, match="not trusted"):
-        load_profiles(broken, "en").create_instance("debug", 1)
+        add_specialists(broken, "en").get("debug")

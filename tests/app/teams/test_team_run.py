@@ -342,7 +342,7 @@ async def test_the_architect_runs_commands_on_a_workspace_that_it_cannot_change(
         assert (shop / "shop/cart.py").read_text().startswith("def total")
 
 
-@pytest.mark.req("RC-28", "RC-31", "RC-32")
+@pytest.mark.req("RC-28", "RC-30", "RC-31", "RC-32")
 @pytest.mark.usefixtures("shop")
 async def test_no_more_agents_of_a_profile_work_at_once_than_it_allows() -> None:
     cues = (*plays("architect-1", done(handoff=DESIGN)), *plays("architect-2", done(handoff=DESIGN)), *BOTH_CUES)

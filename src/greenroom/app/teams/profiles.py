@@ -9,9 +9,7 @@ from greenroom.app.agents.discovery import AgentFile, AgentFolder, Agents, read_
 from greenroom.app.messages import translate
 from greenroom.app.settings.schema import suggest_name
 from greenroom.core.base.errors import RefusedError, Rejection
-from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
-from greenroom.core.rules.intents import AddAgent
 from greenroom.core.state.spec import AgentSpec
 
 SPECIALISTS_PACKAGE: Final = "greenroom.app.teams.specialists"
@@ -33,7 +31,6 @@ class Profiles:
     """Profiles by type, which is the name of their spec."""
 
     def __init__(self, agents: Agents, language: str = "") -> None:
-        self._agents = agents
         self._by_type = {name: evolve(spec, language=spec.language or language) for name, spec in agents.specs.items()}
 
     def register(self, spec: AgentSpec) -> None:
@@ -56,12 +53,6 @@ class Profiles:
             why = translate("agents.unknown_skill", skill=skill)
             raise RefusedError(Rejection(code="unknown_skill", why=why, hint=suggest_name(skill, tags)))
         return found
-
-    def create_instance(self, type_: str, number: int) -> AddAgent:
-        """Return the intent that adds an agent of a type. An unknown type, or one whose file is broken or not trusted,
-        raises the error of `Agents.get`."""
-        spec = self.get(type_) or self._agents.get(type_).spec
-        return AddAgent(agent_id=AgentId(f"{type_}-{number}"), spec=spec)
 
 
 def add_specialists(agents: Agents, language: str) -> Agents:
