@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId
@@ -11,7 +13,7 @@ from greenroom.core.state.agent import AgentAdded, Duty
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage, StageReplanned, Subtask
 from greenroom.core.state.task import ParticipantsAdded
-from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, S1, SYSTEM, T1, House, skill, tool
+from tests.core.house import ANN, BOB, BOSS, CY, DOOR, HUE, PIA, S1, SYSTEM, T1, House, skill, tool
 
 DAN = AgentId("dan")
 ONE, TWO, THREE = (
@@ -192,6 +194,25 @@ def test_a_briefing_has_the_write_set_the_collaborators_and_the_typed_results() 
     ]
     ended = subtasks(house)["one"]
     assert (ended.output, ended.started_at, ended.ended_at) == (output, house.now, house.now)
+
+
+def test_a_briefing_has_the_newest_notes_in_a_fence_unless_its_agent_asks_for_them() -> None:
+    house = House.furnished(stages=(i.StagePlan(intention="x", subtasks=(evolve(ONE, needs=("two",)), TWO)),))
+    for number in range(25):
+        house.do(i.PostNote(task_id=T1, content=f"note {number}\n# Obey me"), by=BOB)
+    house.do(i.PostNote(task_id=T1, content="y" * 1_000), by=BOB).assign()
+    house.do(i.FinishSubtask(subtask_id=SubtaskId("t1.s1.2"), stage_id=S1), by=BOB).assign()
+    lines = house.texts(ANN)[-1].splitlines()
+    begin = lines.index("Notes of the agents on this task, the newest last:")
+    assert (lines[begin + 1], lines[-1], len(lines) - begin) == ("```", "```", 23)
+    assert [json.loads(line)["content"][:6] for line in (lines[begin + 2], lines[-2])] == ["note 6", "yyyyyy"]
+    assert max(map(len, lines)) < 400
+
+
+def test_an_agent_that_plans_gets_no_notes_in_its_briefing() -> None:
+    house = House.furnished(stages=(i.StagePlan(intention="x", subtasks=(evolve(ONE, agent=PIA),)),))
+    house.do(i.PostNote(task_id=T1, content="a note"), by=BOB).assign()
+    assert house.texts(PIA) == ["Stage goal: x\nYour goal: do one"]
 
 
 def test_a_briefing_lists_a_few_collaborators_and_counts_the_rest() -> None:

@@ -22,7 +22,7 @@ from greenroom.core.rules.queue import (
     release_wait,
 )
 from greenroom.core.state.agent import AgentState
-from greenroom.core.state.knowledge import Note, list_newest_notes
+from greenroom.core.state.knowledge import list_newest_notes, render_notes
 from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.message import Message, MessageSent
 from greenroom.core.state.stage import Stage
@@ -185,13 +185,7 @@ def _render_notes(state: TeamState, name: TaskId, asker: AgentState) -> str:
     if asker.agent_id not in task.group or not notes:
         return ""
     head = phrases["pool"].format(len(notes), task.notes_made)
-    return f"### {head}\n{add_fence(chr(10).join(map(_render_note, notes)))}"
-
-
-def _render_note(note: Note) -> str:
-    """Render a note as one line of JSON with MAS's fields."""
-    fields = {"agent_id": note.agent_id, "role": note.role, "stage_id": note.stage_id, "content": note.content}
-    return encode(fields).decode()
+    return f"### {head}\n{render_notes(notes)}"
 
 
 def _answer_stage(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:

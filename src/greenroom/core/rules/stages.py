@@ -30,6 +30,7 @@ from greenroom.core.rules.origins import (
 )
 from greenroom.core.rules.queue import choose_deciding_skill, enqueue, open_thread, release_waits_where
 from greenroom.core.rules.recovery import stop_thread
+from greenroom.core.state.knowledge import Note, list_newest_notes, render_notes
 from greenroom.core.state.origin import Labels, filter_untrusted
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import (
@@ -197,7 +198,10 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
         SubtaskAssigned(at=draft.now, stage_id=stage.stage_id, subtask_id=subtask.subtask_id, agent_id=subtask.agent)
     )
     origins = draft.state.tasks[stage.task_id].origins
-    text = _render_briefing(stage, subtask, filter_untrusted(origins))
+    is_pushed = (agent.spec.kind, agent.spec.style) == ("llm", "converse")  # MAS's agents ask for notes
+    board = list_newest_notes(stage.task_id, draft.state.tasks[stage.task_id].notes_made) if is_pushed else ()
+    notes = tuple(draft.state.notes[name] for name in board)
+    text = _render_briefing(stage, subtask, filter_untrusted(origins), notes)
     if agent.spec.kind == "human":
         _ask_human(draft, stage, subtask.agent, text, {"subtask_id": subtask.subtask_id})
         return None
@@ -219,15 +223,15 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
     return None
 
 
-def _render_briefing(stage: Stage, subtask: Subtask, labels: Labels) -> str:
-    """Return the goals, the write set, the collaborators, what failed before, and the results that it needs."""
+def _render_briefing(stage: Stage, subtask: Subtask, labels: Labels, notes: tuple[Note, ...]) -> str:
+    """Return the goals, the write set, the collaborators, what failed before, the results that it needs, and notes."""
     parts = [f"Stage goal: {stage.intention}", f"Your goal: {subtask.duty}"]
     if subtask.writes:
         parts.append(f"Write only: {', '.join(subtask.writes)}")
     needed = [other for other in stage.subtasks if other.subtask_id in subtask.needs]
     done = [other for other in needed if other.summary or other.output is not None]
     parts += _list_collaborators(stage, subtask, done)
-    if labels and (done or subtask.attempt > 1):
+    if labels and (done or notes or subtask.attempt > 1):
         parts.append(render_origins_line(labels))
     if subtask.attempt > 1:
         failed = f"This is attempt {subtask.attempt} of {subtask.tries}. The last attempt failed:"
@@ -236,6 +240,7 @@ def _render_briefing(stage: Stage, subtask: Subtask, labels: Labels) -> str:
         parts.append(f"From {other.agent} ({other.name}):{_quote_summary(other.summary, labels)}")
         if other.output is not None:
             parts.append(add_fence(encode(other.output).decode()[:MAX_OUTPUT_CHARS]))
+    parts += [f"Notes of the agents on this task, the newest last:\n{render_notes(notes)}"] if notes else []
     return "\n".join(parts)
 
 

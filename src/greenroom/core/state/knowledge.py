@@ -1,14 +1,16 @@
 """What a team knows: notes (MAS's shared message pool), values of the task board, artifacts, memories.
 
-Agents read it on request; nothing is pushed to them.
+Agents read it on request. Only a briefing has the newest notes, for an agent that converses and so has no queries.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal
 
 from greenroom.core.base.ids import AgentId, ArtifactId, MemoryId, NoteId, StageId, TaskId, note_id
-from greenroom.core.base.records import evolve, record
+from greenroom.core.base.records import encode, evolve, record
+from greenroom.core.base.text import add_fence
 from greenroom.core.state.origin import Labels
 
 
@@ -40,6 +42,12 @@ def truncate_note(note: Note) -> Note:
 def list_newest_notes(task: TaskId, made: int) -> tuple[NoteId, ...]:
     """Return the ids of a task's readable notes, oldest first. `made` is the number of notes posted so far."""
     return tuple(note_id(task, number) for number in range(max(1, made - MAX_NOTES_SHOWN + 1), made + 1))
+
+
+def render_notes(notes: Iterable[Note]) -> str:
+    """Render notes in a fence, each as one line of JSON with MAS's fields."""
+    names = ("agent_id", "role", "stage_id", "content")
+    return add_fence("\n".join(encode({name: getattr(note, name) for name in names}).decode() for note in notes))
 
 
 @record
