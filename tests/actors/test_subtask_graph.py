@@ -209,6 +209,28 @@ def test_an_escalated_stage_is_reported_and_goes_on_with_another_plan() -> None:
     assert not stage_of(house).reported
 
 
+def test_an_escalated_failure_pauses_what_starts_anyway_until_a_person_decides() -> None:
+    last = evolve(sub("verify", CY, "a", "b", "c"), anyway=True)
+    plans = (sub("a"), sub("b", BOB), sub("c", ANN, "a"), last)
+    house = finish(staged(*plans, on_failure="escalate"), "a", "failed")
+    assert (running(house), house.state.tasks[T1].paused) == (["b"], None), "the others go on to their end"
+    finish(house, "b")
+    paused = "escalated: a failed, c was skipped"
+    assert (states(house)["verify"], house.state.tasks[T1].paused) == ("init", paused)
+    assert go_on(house.do(i.ResumeTask(task_id=T1))).state.tasks[T1].paused == paused
+    house.do(i.Replan(stage_id=S1, subtasks=(evolve(plans[0], tries=2), *plans[1:])))
+    assert running(go_on(house.do(i.ResumeTask(task_id=T1)))) == ["a"]
+    finish(finish(house, "a"), "c")
+    assert running(house) == ["verify"]
+
+
+def test_a_verification_that_fails_ends_an_escalated_stage() -> None:
+    last = evolve(sub("verify", CY, "a"), anyway=True)
+    house = finish(staged(sub("a"), last, on_failure="escalate"), "a")
+    finish(house, "verify", "failed")
+    assert house.archived(Task)[-1].state == "failed"
+
+
 # ---------------------------------------------------------------------------------------------- pauses and the end
 
 

@@ -16,6 +16,7 @@ from greenroom.core.rules.intents import (
     FinishSubtask,
     FinishTask,
     Intent,
+    PauseTask,
     ReportStage,
     StartStage,
 )
@@ -133,7 +134,7 @@ def _schedule_stage(state: TeamState, task: Task, stage: Stage) -> list[Intent]:
     intents: list[Intent] = []
     ready: list[Subtask] = []
     subtasks = {subtask.subtask_id: subtask for subtask in stage.subtasks}
-    stop = _find_stop_reason(stage)
+    stop, escalated = _find_stop_reason(stage), _find_escalated(stage)
     for subtask in stage.subtasks:
         if subtask.state == "running" and _is_stalled(state, subtask):
             why = "its agent has no steps left and never said that it was done"
@@ -143,20 +144,30 @@ def _schedule_stage(state: TeamState, task: Task, stage: Stage) -> list[Intent]:
             why = stop or ("" if subtask.anyway else _list_failures(needs))
             if why:
                 intents.append(_end_subtask(stage, subtask, "skipped", why))
-            elif all(need.state in ENDED_STATES for need in needs):
+            elif all(need.state in ENDED_STATES for need in needs) and not (escalated and subtask.anyway):
                 ready.append(subtask)
     intents += _start_subtasks(state, stage, ready)
     if intents or not _is_done(stage) or has_open_messages(state, stage):
         return intents
-    failed = any(part.required and part.state in ("failed", "skipped") for part in stage.subtasks)
-    if task.driver == "manager" or (failed and stage.on_failure == "escalate"):
+    if escalated and any(part.state == "init" for part in stage.subtasks):
+        return [PauseTask(task_id=task.task_id, why=f"escalated: {escalated}")]
+    if task.driver == "manager" or escalated:
         return [] if stage.reported else [ReportStage(stage_id=stage.stage_id)]
-    return _end_stage(task, stage, failed)
+    return _end_stage(
+        task, stage, any(part.required and part.state in ("failed", "skipped") for part in stage.subtasks)
+    )
+
+
+def _find_escalated(stage: Stage) -> str:
+    """Return what failed, if a person or the manager decides about it. What runs `anyway` waits for that."""
+    failed = [part for part in stage.subtasks if part.required and part.state in ("failed", "skipped")]
+    return _list_failures(part for part in failed if stage.on_failure == "escalate" and not part.anyway)
 
 
 def _is_done(stage: Stage) -> bool:
-    """Return whether all subtasks have ended."""
-    return all(subtask.state in ENDED_STATES for subtask in stage.subtasks)
+    """Return whether all subtasks have ended, without those that wait for a decision."""
+    open_subtasks = [subtask for subtask in stage.subtasks if subtask.state not in ENDED_STATES]
+    return not open_subtasks or (bool(_find_escalated(stage)) and all(part.state == "init" for part in open_subtasks))
 
 
 def _end_stage(task: Task, stage: Stage, failed: bool) -> list[Intent]:

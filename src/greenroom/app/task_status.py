@@ -14,7 +14,12 @@ from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
 
 TaskState = Literal["working", "waiting", "paused", "limit", "provider", "idle", "finished", "failed", "cancelled"]
-_PAUSE_STATES: Final[Mapping[str, TaskState]] = {"limit": "limit", "provider": "provider", "incomplete": "provider"}
+_PAUSE_STATES: Final[Mapping[str, TaskState]] = {
+    "limit": "limit",
+    "provider": "provider",
+    "incomplete": "provider",
+    "escalated": "paused",
+}
 """The state for a pause whose reason starts with this word and a colon."""
 
 

@@ -265,17 +265,17 @@ async def test_a_failure_is_isolated_and_skips_what_needs_it(on_failure: OnFailu
 
 
 @pytest.mark.usefixtures("shop")
-async def test_an_escalated_failure_is_told_to_the_lead_and_waits_for_a_person() -> None:
+async def test_an_escalated_failure_waits_for_a_person_and_nothing_is_judged() -> None:
     cues = (
         *plays("code-writer-1", done("cannot", status="failed")),
         *writes("code-writer-2", "shop/discount.py", DISCOUNT),
-        Cue(agent="lead", reply="I have read it."),
     )
     plan = make_plan(*BOTH.subtasks, on_failure="escalate")
     async with TeamPlay.open(*cues) as play:
         status = await play.play(plan)
-        assert status.state == "idle", status
-        assert "code-writer-1, code-1: failed" in reads(play.asked("lead")[-1])
+        assert (status.state, status.code, status.reason) == ("paused", "escalated", "escalated: code-1 failed")
+        assert (await play.ends())["verify"] == "init"
+        assert play.asked("lead") == []
         await play.runtime.ask(play.team, CancelTask(task_id=TASK))
         assert (await play.end()).state == "cancelled"
 
@@ -284,16 +284,22 @@ async def test_an_escalated_failure_is_told_to_the_lead_and_waits_for_a_person()
 async def test_a_person_lets_a_failed_subtask_be_tried_again_with_another_plan() -> None:
     replies = iter((done("cannot", status="failed"), call("rewrite", file="shop/tax.py", content=TAX)))
     last = done("tax", handoff=report_files("shop/tax.py"))
-    cues = (Cue(agent="code-writer-1", reply=lambda _: next(replies, last)), Cue(agent="lead", reply="Read."))
+    cues = (
+        Cue(agent="code-writer-1", reply=lambda _: next(replies, last)),
+        *plays("review-1", done(handoff=REVIEW)),
+    )
     async with TeamPlay.open(*cues) as play:
         plan = make_plan(part("code-1"), part("review", "review", "code-1"), on_failure="escalate")
-        assert (await play.play(plan)).state == "idle"
+        assert (await play.play(plan)).state == "paused"
         state = await play.runtime.state(play.team)
         (stage,) = state.stages.values()
         now = read_plan(state, stage)
         more = evolve(now, subtasks=(evolve(now.subtasks[0], tries=2), *now.subtasks[1:]))
-        await play.runtime.ask(play.team, build_replan(state, stage, more))
-        await play.until(lambda stage: is_state(stage, "code-1", "finished"))
+        await play.runtime.ask(play.team, build_replan(state, stage, more), ResumeTask(task_id=TASK))
+        status = await play.end()
+        assert (status.state, set((await play.ends()).values())) == ("finished", {"finished"}), status
+        (deliver,) = await play.steps("deliver")
+        assert (deliver.result or {})["tree"] == git(play.root, "rev-parse", f"{play.ref()}^{{tree}}")
         assert play.files() == {"shop/tax.py": TAX}
 
 

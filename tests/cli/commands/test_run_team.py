@@ -13,7 +13,7 @@ from greenroom.cli.context import Invocation
 from greenroom.cli.interactive import plan_review
 from greenroom.testing.scripted import Cue
 from tests.cli.commands.conftest import Script
-from tests.cli.commands.shop import REQUEST, call, done, team_cues
+from tests.cli.commands.shop import REQUEST, TAX, call, done, team_cues, write
 from tests.cli.conftest import Type
 from tests.e2e.jobs import exactly, git
 from tests.e2e.terminal import greenroom as start_process
@@ -223,6 +223,33 @@ def test_a_saved_plan_runs_without_a_classification(shop: Path, greenroom: Type,
     ended = greenroom("run", "--plan", "p.toml", "--yes")
     assert ended.code == 0, ended.err
     assert {purpose.agent for purpose in model.purposes} == {"code-writer-1", "code-writer-2"}
+
+
+@needs_sandbox
+@pytest.mark.req("RC-60", "RC-62")
+def test_an_escalated_failure_waits_for_a_decision_and_goes_on_with_more_tries(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    (shop / "p.toml").write_text(f'on_failure = "escalate"\n{PLAN.format(needs="")}tries = 1\n')
+    replies = iter((call("answer", status="failed", summary="cannot"), call("rewrite", file="shop/a.py", content=TAX)))
+    discount = Cue(agent="code-writer-2", reply=lambda _: next(replies, done("discount")))
+    script([*write("code-writer-1", "shop/tax.py", TAX, "tax"), discount])
+    words = ("run", "--plan", "p.toml", "--yes", "--apply")
+    waiting = greenroom(*words)
+    team = waiting.err.partition("greenroom cancel ")[2].split()[0]
+    decide = (
+        f"It waits for your decision. To allow more tries: greenroom replan {team}, then greenroom resume {team}. "
+        f"To end it: greenroom cancel {team}"
+    )
+    assert (waiting.code, "t1 paused: discount failed" in waiting.err) == (6, True), waiting.err
+    assert decide in waiting.err
+    assert decide in greenroom("show", "last").err
+    assert greenroom("resume", "last", "--yes").code == 6, "it still waits"
+    plan = greenroom("replan", "last", "--show").out
+    (shop / "q.toml").write_text(plan.replace("tries = 1", "tries = 2"))
+    assert f"Continue with: greenroom resume {team}" in greenroom("replan", "last", "--file", "q.toml").err
+    ended = greenroom("resume", "last", "--yes")
+    assert (ended.code, "Verified" in ended.err) == (0, True), ended.err
 
 
 @pytest.mark.req("RC-54", "RC-132")

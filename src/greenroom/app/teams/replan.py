@@ -63,7 +63,7 @@ def build_replan(state: TeamState, stage: Stage, plan: Plan) -> Replan:
 
     Raise `RefusedError` if the whole is being verified: what comes later would not be.
     """
-    if any(subtask.name == VERIFY_SUBTASK and subtask.state == "running" for subtask in stage.subtasks):
+    if any(subtask.name == VERIFY_SUBTASK and subtask.state != "init" for subtask in stage.subtasks):
         raise make_refusal("verifying", translate("teams.verifying"), translate("teams.replan_too_late"))
     known = {subtask.name: subtask for subtask in stage.subtasks}
     names = {subtask.subtask_id: subtask.name for subtask in stage.subtasks}

@@ -13,7 +13,7 @@ from greenroom.app.messages import translate
 from greenroom.app.settings.home import create_file
 from greenroom.app.teams.analysis import TeamProposal, complete_plan, refuse_disabled
 from greenroom.app.teams.replan import build_replan, read_plan
-from greenroom.cli.context import Invocation, invoke, make_refusal
+from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import (
     PlanDraft,
@@ -128,6 +128,8 @@ async def replan(
             cli.progress.note(translate("plan.kept", path=PlanDraft(render_plan_text(plan)).path), style="bold")
         raise
     cli.out.show(translate("teams.replanned", team=team, subtasks=", ".join(part.id for part in plan.subtasks)))
+    if await cli.runtime.log.holder(team) is None:
+        cli.progress.note(translate("report.continue", command=render_command(cli, "resume", team)))
     return cli.out.result("ok", Exit.DONE, team=team, subtasks=[to_full_dict(part) for part in plan.subtasks])
 
 

@@ -20,7 +20,7 @@ from greenroom.app.teams.report import count_subtasks
 from greenroom.cli.context import Invocation, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
-from greenroom.cli.interactive.report import summarise
+from greenroom.cli.interactive.report import name_way_on, summarise
 from greenroom.cli.options import Id, complete_id
 from greenroom.cli.render.output import Column, FittedTable, event_fields, make_row
 from greenroom.cli.render.progress import event_text
@@ -213,7 +213,7 @@ async def show(cli: Invocation, name: Id) -> Exit:
         cli.out.show(heading, *(f"  {reason}" for reason in reasons))
     cli.progress.note("")
     if history.state.tasks and owner is None:
-        cli.progress.note(translate("runs.continue", command=render_command(cli, "resume", reference.team)))
+        cli.progress.note(name_way_on(cli, reference.team, history))
     else:
         cli.progress.note(translate("runs.replay", command=render_command(cli, "replay", reference.team)))
     if history.steps:

@@ -129,7 +129,7 @@ def _print_ending(cli: Invocation, ending: Ending, *, has_head: bool) -> None:
 
 
 def _explain_status(word: str, reason: str) -> str:
-    why = reason.removeprefix(f"{word}: ").removeprefix("incomplete: ")
+    why = reason.removeprefix(f"{word}: ").removeprefix("incomplete: ").removeprefix("escalated: ")
     budget, _, limit = why.partition(" ")
     if word != "limit" or limit not in LIMITS:
         return why
@@ -199,9 +199,17 @@ def _next_command(cli: Invocation, team: str, ending: Ending) -> str:
         case Exit.PROVIDER:
             return translate("report.fix_then_continue", command=render_command(cli, "resume", team))
         case Exit.WAITING:
-            return translate("report.continue", command=render_command(cli, "resume", team))
+            return name_way_on(cli, team, ending.history)
         case _:
             return translate("report.see_why", command=render_command(cli, "show", team))
+
+
+def name_way_on(cli: Invocation, team: str, history: TeamHistory) -> str:
+    """Return the command that continues a paused run, or the commands to decide about a failure."""
+    commands = {verb: render_command(cli, verb, team) for verb in ("replan", "resume", "cancel")}
+    if any(history.status(task).code == "escalated" for task in history.state.tasks):
+        return translate("report.escalated", **commands)
+    return translate("report.continue", command=commands["resume"])
 
 
 # ------------------------------------------------------------------------------------------------------ turns of a chat

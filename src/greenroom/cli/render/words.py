@@ -68,7 +68,7 @@ def describe_reason(why: str, language: str) -> str:
     kind, colon, rest = why.partition(":")
     if colon and kind in ("provider", "incomplete"):
         return f"{words['provider']}:{rest}".rstrip(".")
-    return words["stopped"] if why == STOPPED_BY_PERSON else why.rstrip(".")
+    return words["stopped"] if why == STOPPED_BY_PERSON else why.removeprefix("escalated: ").rstrip(".")
 
 
 def describe_pause(why: str, language: str, resume_help: ResumeHelp) -> str:
