@@ -208,6 +208,18 @@ def test_a_task_that_is_not_worth_a_team_goes_to_one_agent_unasked(shop: Path, g
     assert ended.code == 0, ended.err
 
 
+def test_the_planner_of_a_team_is_chosen(shop: Path, greenroom: Type, script: Script, answers: list[str]) -> None:
+    wanted = {"id": "a", "agent": "code-writer", "writes": ["a.py"]}
+    plan = {"task_types": ["testing"], "subtasks": [wanted, {**wanted, "id": "b", "writes": ["b.py"]}]}
+    model = script([Cue(agent="planner", reply=call("answer", **plan))])
+    answers += ["x", "x"]
+    words = ("run", "--team", "--planner")
+    assert "(the rules are sure)" in greenroom(*words, "rules", REQUEST).err
+    assert model.requests == []
+    assert "Task types: testing (by a model)" in greenroom(*words, "model", REQUEST).err
+    assert len(model.requests) == 1
+
+
 @needs_sandbox
 def test_a_saved_plan_runs_without_a_classification(shop: Path, greenroom: Type, script: Script) -> None:
     tax, discount = "def tax(x):\n    return x\n", "def discount(x):\n    return x\n"
@@ -304,6 +316,9 @@ def test_a_faulty_plan_is_refused_in_one_sentence_and_nothing_is_started(
         ("--team", "--in-place", "x"),
         ("--team", "--agent", "coder", "x"),
         ("--plan", "p.toml", "x"),
+        ("--plan", "p.toml", "--planner", "rules"),
+        ("--planner", "rules", "x"),
+        ("--team", "--planner", "nobody", "x"),
     ],
 )
 def test_options_that_contradict_a_team_are_refused(shop: Path, greenroom: Type, words: tuple[str, ...]) -> None:

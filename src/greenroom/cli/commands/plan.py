@@ -23,7 +23,7 @@ from greenroom.cli.interactive.plan_review import (
     read_plan_file,
     render_proposal,
 )
-from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, RunOptions, ToDo, read_request
+from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, PlannerOption, RunOptions, ToDo, read_request
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TeamId
@@ -32,7 +32,6 @@ from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import HAND_IN
-from greenroom.teamwork.plan import PlannerKind
 from greenroom.teamwork.plan_text import render_plan_text
 
 
@@ -40,10 +39,7 @@ def plan(
     context: typer.Context,
     words: ToDo = None,
     *,
-    planner: Annotated[
-        PlannerKind | None,
-        typer.Option("--planner", metavar="WHO", help="Who plans: auto, rules, model or manager."),
-    ] = None,
+    planner: PlannerOption = None,
     save: Annotated[
         Path | None, typer.Option("--save", metavar="FILE", help="Write the plan to this new file.", show_default=False)
     ] = None,

@@ -39,6 +39,7 @@ from greenroom.cli.options import (
     BranchOption,
     ModelName,
     NonInteractive,
+    PlannerOption,
     RunOptions,
     TypedRequest,
     Yes,
@@ -99,6 +100,7 @@ class TeamOptions:
         Path | None,
         typer.Option("--plan", metavar="FILE", help="Run a plan saved by `greenroom plan`.", show_default=False),
     ] = None
+    planner: PlannerOption = None
 
     @property
     def is_given(self) -> bool:
@@ -111,6 +113,8 @@ class TeamOptions:
             raise typer.BadParameter(translate("run.team_options"))
         if self.plan is not None and words:
             raise typer.BadParameter(translate("run.plan_has_request"))
+        if self.planner is not None and (self.plan is not None or not self.team):
+            raise typer.BadParameter(translate("run.planner_needs_team"))
         return read_request(words, "task") if self.plan is None else TypedRequest("")
 
 
@@ -166,7 +170,8 @@ def run(
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
         if teamwork.is_given:
             options.apply(cli.app)
-            choice = await choose_team(cli, "\n\n".join(filter(None, request)), teamwork.plan, model=model.strip())
+            text = "\n\n".join(filter(None, request))
+            choice = await choose_team(cli, text, teamwork.plan, model=model.strip(), planner=teamwork.planner)
             if choice is not None:
                 return await start_team(cli, choice, wanted, apply_mode)
         run_plan = await plan_run(

@@ -23,7 +23,7 @@ from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.start import ask_trust
 from greenroom.core.base.errors import WorldFault
-from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, Range
+from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, PlannerKind, Range
 from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
 
 COLUMNS: Final = (
@@ -177,12 +177,16 @@ class TeamChoice:
     plan: Plan | None
 
 
-async def choose_team(cli: Invocation, request: str, file: Path | None, *, model: str = "") -> TeamChoice | None:
+async def choose_team(
+    cli: Invocation, request: str, file: Path | None, *, model: str = "", planner: PlannerKind | None = None
+) -> TeamChoice | None:
     """Plan a request, or read the plan of a file, and let the person confirm it; None if one agent is enough."""
     ask_trust(cli, cli.app.root)
     analyst = await open_analyst(cli, model)
     proposal = (
-        await analyst.propose(request) if file is None else analyst.assess(read_plan_file(file, make_parser(analyst)))
+        await analyst.propose(request, planner)
+        if file is None
+        else analyst.assess(read_plan_file(file, make_parser(analyst)))
     )
     if file is None and not proposal.decision.is_team:
         for line in (describe_types(proposal), proposal.decision.reason):
