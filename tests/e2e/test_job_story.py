@@ -135,7 +135,7 @@ def _hears_what_is_typed(screen: Typing, turns: Turns) -> None:
     screen.press("keep the CSV default")
     screen.until("› keep the CSV default")
     screen.press(ENTER)
-    screen.until("noted: coder reads it in its next turn")
+    screen.until("noted: coder will read it in the next turn")
     so_far = len(turns.asked)
     turns.let(2)
     screen.until("· coder reads: keep the CSV default")

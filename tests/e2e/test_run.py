@@ -88,7 +88,7 @@ def test_what_is_told_to_a_run_is_read_before_it_is_over(tmp_path: Path) -> None
         delivered = greenroom(tmp_path, "send", "last", "In French,", "please.")
         told.set()
         assert delivered.code == 0
-        assert delivered.out.endswith("/t1 will read it in its next turn.\n")
+        assert delivered.out.endswith("/t1 will read it in the next turn.\n")
         ended = running.end()
     assert (ended.code, ended.out) == (0, "<In French, please.> #3\n")
     assert "› In French, please." in ended.err

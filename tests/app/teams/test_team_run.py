@@ -9,6 +9,8 @@ import pytest
 
 from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.adapters.git.worktree import GitWorktree
+from greenroom.app.conversation.send import send_to_run
+from greenroom.app.lookup import TaskReference
 from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId
@@ -539,6 +541,59 @@ async def test_specialists_ask_answer_and_tell_each_other() -> None:
         heard = "\n".join(map(reads, play.asked("code-writer-1")))
         assert "Twenty percent." in heard
         assert "I am on the discount." in heard
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_message_of_a_person_reaches_who_works_who_starts_later_or_only_who_is_named() -> None:
+    gates = {(f"code-writer-{number}", 2): Gate() for number in (1, 2)}
+    cues = (
+        *writes("code-writer-1", "shop/tax.py", TAX),
+        *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+        *writes("test-writer-1", "tests/test_tax.py", TESTS, handoff=COVERAGE),
+    )
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(make_plan(*BOTH.subtasks, part("test", "test-writer", "code-1", "code-2")))
+        for gate in gates.values():
+            await gate.is_reached.wait()
+        where, sent = TaskReference(team=play.team), dict[str, tuple[object, ...]]()
+        for text in (
+            "Use\nfractions.",
+            "@code-writer-2 Round down.",
+            "@test-writer-1 Test zero.",
+            "@shop/tax.py has it",
+        ):
+            delivery = await send_to_run(play.runtime, where, text)
+            sent[text] = (*delivery.readers, delivery.later)
+        assert list(sent.values()) == [
+            ("code-writer-1", "code-writer-2", True),
+            ("code-writer-2", False),
+            (True,),
+            ("code-writer-1", "code-writer-2", True),
+        ]
+        for gate in gates.values():
+            gate.is_open.set()
+        status = await play.end()
+        assert status.state == "finished", status
+        heard = {agent: "\n".join(map(reads, play.asked(agent))) for agent in ("code-writer-1", "code-writer-2")}
+        assert all("Use\nfractions." in text and "@shop/tax.py has it" in text for text in heard.values())
+        assert ["Round down." in text for text in heard.values()] == [False, True]
+        briefing = reads(play.asked("test-writer-1")[0])
+        assert "A person says: Use fractions.\nA person says: @test-writer-1 Test zero." in briefing
+        assert "Round down." not in briefing
+        assert play.asked("lead") == []
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT, "tests/test_tax.py": TESTS}
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_message_that_no_agent_would_read_is_refused() -> None:
+    gates = {("code-writer-2", 1): Gate()}
+    async with TeamPlay.open(*BOTH_CUES, gates=gates) as play:
+        await play.start(BOTH)
+        await play.until(lambda stage: is_state(stage, "code-1", "finished"))
+        with pytest.raises(RefusedError, match="no such agent of"):
+            await send_to_run(play.runtime, TaskReference(team=play.team), "@code-writer-1 again")
+        gates["code-writer-2", 1].is_open.set()
+        assert (await play.end()).state == "finished"
 
 
 @pytest.mark.usefixtures("shop")

@@ -1,61 +1,109 @@
-"""Sends a message from a person to the manager of a running task."""
+"""Sends a message from a person to the agents of a running task."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Literal
+from typing import Final, Literal
 
+from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.lookup import TaskReference, make_refusal
 from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import RefusedError
-from greenroom.core.base.ids import AgentId, TaskId, thread_id
+from greenroom.core.base.ids import AgentId, TaskId, ThreadId, thread_id
 from greenroom.core.base.records import record
-from greenroom.core.rules.intents import QueueSteps, RemoveStep
+from greenroom.core.rules.intents import PostNote, QueueSteps, RemoveStep
+from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
+from greenroom.teamwork.plan_graph import OWN_SUBTASKS
+
+ADDRESS: Final = re.compile(r"@(\S+)\s+(\S.*)", re.DOTALL)
+"""A message to one agent of a team run: `@code-writer-1 keep the names`."""
 
 
 @record
 class Delivery:
-    """The reader and task of a sent message. Without an `owner` no process runs the team; `paused` is the reason."""
+    """The readers and task of a sent message. Without an `owner` no process runs the team; `paused` is the reason.
 
-    reader: AgentId
+    With `later`, agents that start later read it as a note.
+    """
+
+    readers: tuple[AgentId, ...]
     task: TaskId
+    later: bool = False
     owner: str | None = None
     paused: str = ""
 
+    @property
+    def reader(self) -> str:
+        """The readers in words."""
+        return ", ".join((*self.readers, *([translate("send.later_agents")] if self.later else [])))
 
-async def send_to_manager(runtime: Runtime, reference: TaskReference, text: str) -> Delivery:
-    """Queue a message for the task's manager, before other work but after unread messages."""
+
+async def send_to_run(runtime: Runtime, reference: TaskReference, text: str) -> Delivery:
+    """Queue a message for the task's manager, before other work but after unread messages.
+
+    In a team run, the specialists that work now read it, and those that start later; or the one that it names first.
+    """
     state = await runtime.state(reference.team)
     task = _find_task(state, reference)
+    stage = next(iter(state.stages.values()), None) if state.team.kit == TEAM_RUN else None
+    threads, body, later = _find_manager(state, task, text) if stage is None else _find_specialists(state, stage, text)
+    notes = (PostNote(task_id=task, content=text),) if later else ()
+    queued = (_queue_message(state, task, agent, thread, body) for agent, thread in threads.items())
+    await runtime.ask(reference.team, *queued, *notes)
+    await _drop_continuations(runtime, reference, await runtime.state(reference.team), threads)
+    holder = await runtime.log.holder(reference.team)
+    paused = state.tasks[task].paused or state.team.paused or ""
+    owner = holder.owner if holder else None
+    return Delivery(readers=tuple(threads), task=task, later=later, owner=owner, paused=paused)
+
+
+Threads = Mapping[AgentId, ThreadId]
+
+
+def _find_manager(state: TeamState, task: TaskId, text: str) -> tuple[Threads, str, bool]:
     reader = state.tasks[task].manager
     if state.agents[reader].spec.kind != "llm":
         raise make_refusal(
             "a_person", translate("send.manager_is_person", reader=reader, task=task), translate("send.talk_directly")
         )
+    return {reader: thread_id(reader, task)}, text, False
+
+
+def _find_specialists(state: TeamState, stage: Stage, text: str) -> tuple[Threads, str, bool]:
+    """Return who works in a team run, the text for them, and whether agents that start later must read it too."""
+    models = [subtask for subtask in stage.subtasks if state.agents[subtask.agent].spec.kind == "llm"]
+    working = {part.agent: thread_id(part.agent, part.subtask_id) for part in models if part.state == "running"}
+    waiting = [part.agent for part in models if part.state == "init" and part.name not in OWN_SUBTASKS]
+    address = ADDRESS.fullmatch(text)
+    if address is not None and address[1] in state.agents:
+        named, text = AgentId(address[1]), address[2]
+        working, waiting = {name: working[name] for name in working if name == named}, [*filter(named.__eq__, waiting)]
+    if not working and not waiting:
+        raise make_refusal("nothing_open", translate("send.no_reader", team=state.team.team_id))
+    return working, text, bool(waiting)
+
+
+def _queue_message(state: TeamState, task: TaskId, reader: AgentId, thread: ThreadId, text: str) -> QueueSteps:
     work = Work(type="skill", executor="converse", text_content=text)
     # An earlier message may still be unread: the prompt itself, while its checks run.
     unread = any(
-        step.task_id == task and step.work.type == "skill" and step.state == "init" and bool(step.work.text_content)
+        step.thread_id == thread and step.work.type == "skill" and step.state == "init" and bool(step.work.text_content)
         for step in state.steps_of(reader)
     )
     position: Literal["last", "next"] = "last" if unread else "next"
-    await runtime.ask(reference.team, QueueSteps(agent_id=reader, works=(work,), task_id=task, place=position))
-    await _drop_continuations(runtime, reference, await runtime.state(reference.team), reader, task)
-    holder = await runtime.log.holder(reference.team)
-    paused = state.tasks[task].paused or state.team.paused or ""
-    return Delivery(reader=reader, task=task, owner=holder.owner if holder else None, paused=paused)
+    known = thread if thread in state.threads and state.team.kit == TEAM_RUN else None
+    return QueueSteps(agent_id=reader, works=(work,), task_id=task, thread_id=known, place=position)
 
 
-async def _drop_continuations(
-    runtime: Runtime, reference: TaskReference, state: TeamState, reader: AgentId, task: TaskId
-) -> None:
+async def _drop_continuations(runtime: Runtime, reference: TaskReference, state: TeamState, threads: Threads) -> None:
     """Remove queued turns that would only continue. The turn that reads the message also continues."""
-    manager_thread = thread_id(reader, task)
-    for step in state.steps_of(reader):
-        if step.thread_id == manager_thread and _is_continuation(step):
+    for step in (step for agent in threads for step in state.steps_of(agent)):
+        if step.thread_id == threads[step.agent_id] and _is_continuation(step):
             with suppress(RefusedError):  # it has just started
                 await runtime.ask(reference.team, RemoveStep(step_id=step.step_id))
 

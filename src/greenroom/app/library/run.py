@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, TypeAlias, TypedDict, cast
 from msgspec import json
 
 from greenroom.app.conversation.chat import TEXT_SKILLS, Chat, Turn, find_last_error, make_resume_intents
-from greenroom.app.conversation.send import send_to_manager
+from greenroom.app.conversation.send import send_to_run
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.library.agent_definition import AgentDefinition
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
@@ -265,7 +265,7 @@ class Run(Generic[T]):
     async def send(self, text: str) -> None:
         """Send a message to the agent. It reads the message in its next turn."""
         with attach_run_id(lambda: self.id):
-            await send_to_manager(self._runtime, TaskReference(team=self.id, task=FIRST_TASK_ID), text)
+            await send_to_run(self._runtime, TaskReference(team=self.id, task=FIRST_TASK_ID), text)
 
     async def result(self) -> RunResult[T]:
         """Wait for the result. Raise a `GreenroomError`, with the run's id in `run_id`, if there is none."""

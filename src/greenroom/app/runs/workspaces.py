@@ -19,7 +19,7 @@ from greenroom.adapters.git.workspace import GitWorkspace, is_known
 from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.app.conversation.capability_names import CHANGE_RUN, CHANGING_RUNS, TEAM_RUN
 from greenroom.app.conversation.chat_input import is_secret
-from greenroom.app.conversation.send import send_to_manager
+from greenroom.app.conversation.send import send_to_run
 from greenroom.app.lookup import TaskReference, make_refusal
 from greenroom.app.messages import to_one_line, translate
 from greenroom.app.messages.findings import explain_reason
@@ -398,4 +398,4 @@ async def _queue_preparation(runtime: Runtime, history: History, team: TeamId) -
 async def tell_run(runtime: Runtime, team: TeamId, text: str) -> None:
     """Send a message to the agent before it continues."""
     if text:
-        await send_to_manager(runtime, TaskReference(team=team), text)
+        await send_to_run(runtime, TaskReference(team=team), text)

@@ -12,7 +12,7 @@ import typer
 from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, CHAT
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.chat_input import build_message
-from greenroom.app.conversation.send import send_to_manager as deliver
+from greenroom.app.conversation.send import send_to_run as deliver
 from greenroom.app.library.run_result import REFUSING_FACTORIES, refuse_program_team
 from greenroom.app.lookup import TaskReference, resolve_id
 from greenroom.app.messages import current_language, translate
@@ -135,10 +135,12 @@ def send(
 ) -> int:
     """Send a message to the agent that works on a run.
 
-    The agent reads it in its next turn, even if the run is in another terminal.
+    The agent reads it in its next turn, even if the run is in another terminal. In a team run all specialists read it,
+    also those that start later, or only the one that it names first.
 
     Examples:
       greenroom send last "keep CSV as the default"
+      greenroom send last "@code-writer-1 keep CSV as the default"
       git diff | greenroom send last -
 
     Exit codes: 0; 2; 3.
@@ -172,7 +174,13 @@ async def _send(cli: Invocation, name: str, text: str) -> Exit:
     if delivery.owner is None or delivery.paused:
         cli.progress.note(translate("report.continue", command=render_command(cli, "resume", reference.team)))
     return cli.out.result(
-        "told", Exit.DONE, team=reference.team, task=delivery.task, agent=delivery.reader, owner=delivery.owner
+        "told",
+        Exit.DONE,
+        team=reference.team,
+        task=delivery.task,
+        agent=next(iter(delivery.readers), ""),
+        agents=list(delivery.readers),
+        owner=delivery.owner,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from greenroom.app.conversation.capability_names import RUN
 from greenroom.app.conversation.chat import fail_idle_tasks
-from greenroom.app.conversation.send import send_to_manager as deliver
+from greenroom.app.conversation.send import send_to_run as deliver
 from greenroom.app.lookup import TaskReference
 from greenroom.app.messages import translate
 from greenroom.app.task_status import TaskStatus

@@ -201,7 +201,7 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
     is_pushed = (agent.spec.kind, agent.spec.style) == ("llm", "converse")  # MAS's agents ask for notes
     board = list_newest_notes(stage.task_id, draft.state.tasks[stage.task_id].notes_made) if is_pushed else ()
     notes = tuple(draft.state.notes[name] for name in board)
-    text = _render_briefing(stage, subtask, filter_untrusted(origins), notes)
+    text = _render_briefing(draft.state, stage, subtask, notes)
     if agent.spec.kind == "human":
         _ask_human(draft, stage, subtask.agent, text, {"subtask_id": subtask.subtask_id})
         return None
@@ -223,9 +223,12 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
     return None
 
 
-def _render_briefing(stage: Stage, subtask: Subtask, labels: Labels, notes: tuple[Note, ...]) -> str:
+def _render_briefing(state: TeamState, stage: Stage, subtask: Subtask, board: tuple[Note, ...]) -> str:
     """Return the goals, the write set, the collaborators, what failed before, the results that it needs, and notes."""
+    labels = filter_untrusted(state.tasks[stage.task_id].origins)
+    notes = [note for note in board if not is_trusted(state, note.agent_id)]
     parts = [f"Stage goal: {stage.intention}", f"Your goal: {subtask.duty}"]
+    parts += [f"A person says: {' '.join(note.content.split())}" for note in board if note not in notes]
     if subtask.writes:
         parts.append(f"Write only: {', '.join(subtask.writes)}")
     needed = [other for other in stage.subtasks if other.subtask_id in subtask.needs]
