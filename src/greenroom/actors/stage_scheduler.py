@@ -20,7 +20,17 @@ from greenroom.core.rules.intents import (
     ReportStage,
     StartStage,
 )
-from greenroom.core.rules.stages import count_running, has_open_messages, has_room, list_count_keys
+from greenroom.core.rules.stages import (
+    OPEN_STATES,
+    count_running,
+    has_open_messages,
+    has_room,
+    is_done,
+    list_count_keys,
+    list_escalated,
+    list_failed,
+    render_failures,
+)
 from greenroom.core.state.agent import AgentChanged, AgentRemoved
 from greenroom.core.state.events import Event
 from greenroom.core.state.message import WaitReleased
@@ -40,9 +50,6 @@ from greenroom.core.state.step import StepEnded
 from greenroom.core.state.task import Task, TaskResumed, TaskStarted
 from greenroom.core.state.team import TeamResumed
 from greenroom.core.state.team_state import TeamState
-
-ENDED_STATES = ("finished", "failed", "skipped", "cancelled")
-
 
 _WITH_PARTS: Final = (TaskStarted, TaskResumed)
 _BY_AGENT: Final = (StepEnded, WaitReleased, AgentChanged)
@@ -89,7 +96,7 @@ def _find_tasks_after_step(state: TeamState, event: StepEnded) -> Iterable[TaskI
     if not thread.open_steps:
         return (thread.task_id,)
     stage = state.find_active_stage(thread.task_id) if thread.task_id in state.tasks else None
-    return (thread.task_id,) if stage is not None and _is_done(stage) else ()
+    return (thread.task_id,) if stage is not None and is_done(stage) else ()
 
 
 def _find_agent_tasks(state: TeamState, agent: AgentId) -> Iterable[TaskId]:
@@ -134,40 +141,26 @@ def _schedule_stage(state: TeamState, task: Task, stage: Stage) -> list[Intent]:
     intents: list[Intent] = []
     ready: list[Subtask] = []
     subtasks = {subtask.subtask_id: subtask for subtask in stage.subtasks}
-    stop, escalated = _find_stop_reason(stage), _find_escalated(stage)
+    stop, escalated = _find_stop_reason(stage), render_failures(list_escalated(stage))
     for subtask in stage.subtasks:
         if subtask.state == "running" and _is_stalled(state, subtask):
             why = "its agent has no steps left and never said that it was done"
             intents.append(_end_subtask(stage, subtask, "failed", why))
         elif subtask.state == "init":
             needs = [subtasks[name] for name in subtask.needs]
-            why = stop or ("" if subtask.anyway else _list_failures(needs))
+            why = stop or ("" if subtask.anyway else render_failures(needs))
             if why:
                 intents.append(_end_subtask(stage, subtask, "skipped", why))
-            elif all(need.state in ENDED_STATES for need in needs) and not (escalated and subtask.anyway):
+            elif all(need.state not in OPEN_STATES for need in needs) and not (escalated and subtask.anyway):
                 ready.append(subtask)
     intents += _start_subtasks(state, stage, ready)
-    if intents or not _is_done(stage) or has_open_messages(state, stage):
+    if intents or not is_done(stage) or has_open_messages(state, stage):
         return intents
     if escalated and any(part.state == "init" for part in stage.subtasks):
         return [PauseTask(task_id=task.task_id, why=f"escalated: {escalated}")]
     if task.driver == "manager" or escalated:
         return [] if stage.reported else [ReportStage(stage_id=stage.stage_id)]
-    return _end_stage(
-        task, stage, any(part.required and part.state in ("failed", "skipped") for part in stage.subtasks)
-    )
-
-
-def _find_escalated(stage: Stage) -> str:
-    """Return what failed, if a person or the manager decides about it. What runs `anyway` waits for that."""
-    failed = [part for part in stage.subtasks if part.required and part.state in ("failed", "skipped")]
-    return _list_failures(part for part in failed if stage.on_failure == "escalate" and not part.anyway)
-
-
-def _is_done(stage: Stage) -> bool:
-    """Return whether all subtasks have ended, without those that wait for a decision."""
-    open_subtasks = [subtask for subtask in stage.subtasks if subtask.state not in ENDED_STATES]
-    return not open_subtasks or (bool(_find_escalated(stage)) and all(part.state == "init" for part in open_subtasks))
+    return _end_stage(task, stage, bool(list_failed(stage)))
 
 
 def _end_stage(task: Task, stage: Stage, failed: bool) -> list[Intent]:
@@ -191,13 +184,7 @@ def _find_stop_reason(stage: Stage) -> str:
     """Return why nothing more starts in the stage: a required subtask failed. Running ones go on to their end."""
     if stage.on_failure != "stop":
         return ""
-    return _list_failures([subtask for subtask in stage.subtasks if subtask.required and subtask.state == "failed"])
-
-
-def _list_failures(subtasks: Iterable[Subtask]) -> str:
-    """Return the subtasks that ended without being finished, as in "code-1 failed, doc was skipped"."""
-    words = {"failed": "failed", "skipped": "was skipped", "cancelled": "was cancelled"}
-    return ", ".join(f"{subtask.name} {words[subtask.state]}" for subtask in subtasks if subtask.state in words)
+    return render_failures(subtask for subtask in list_failed(stage) if subtask.state == "failed")
 
 
 def _start_subtasks(state: TeamState, stage: Stage, ready: list[Subtask]) -> list[Intent]:

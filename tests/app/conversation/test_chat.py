@@ -20,7 +20,7 @@ from greenroom.app.conversation.chat import (
     list_typed_texts,
 )
 from greenroom.app.conversation.factories import make_conversation_factories
-from greenroom.app.conversation.send import send_to_manager
+from greenroom.app.conversation.send import send_to_run
 from greenroom.app.conversation.start import (
     ASSISTANT,
     FIRST_TASK_ID,
@@ -256,7 +256,7 @@ async def test_it_is_read_before_the_work_is_over() -> None:
     await runtime.start(team)
     async with asyncio.timeout(PATIENCE):
         await voice.speaks.wait()
-        told = await send_to_manager(runtime, TaskReference(team=team), "In French, please.")
+        told = await send_to_run(runtime, TaskReference(team=team), "In French, please.")
         assert (told.reader, told.task, told.paused) == ("assistant", "t1", "")
         assert told.owner is not None
         voice.goes_on.set()
@@ -276,7 +276,7 @@ async def test_beside_a_call_it_is_read_with_the_result_of_that_call() -> None:
     await runtime.start(team)
     async with asyncio.timeout(PATIENCE):
         await tool.begun.wait()
-        await send_to_manager(runtime, TaskReference(team=team, task=FIRST_TASK), "In French, please.")
+        await send_to_run(runtime, TaskReference(team=team, task=FIRST_TASK), "In French, please.")
         tool.let_go.set()
         assert (await runtime.wait(team, FIRST_TASK)).reason == "Done."
     assert voice.heard == ["user: Write.", "assistant: ", "tool: let go", "user: In French, please."]
@@ -289,7 +289,7 @@ async def test_what_was_said_first_is_read_first() -> None:
     runtime = Runtime(MemoryLog(), capability_factories=make_conversation_factories(voice, str))
     team = await create_single_task_team(runtime, RUN, cast(), "Write.", limits=Limits())
     for text in ("In French, please.", "And in red."):
-        await send_to_manager(runtime, TaskReference(team=team), text)
+        await send_to_run(runtime, TaskReference(team=team), text)
     await runtime.start(team)
     async with asyncio.timeout(PATIENCE):
         await runtime.wait(team, FIRST_TASK)
@@ -307,7 +307,7 @@ async def test_a_team_that_nobody_runs_reads_it_later() -> None:
     team = await create_single_task_team(runtime, RUN, cast(), "Write.", limits=Limits())
     await runtime.ask(team, PauseTask(task_id=FIRST_TASK, why="lunch"))
     await runtime.stop(team)
-    told = await send_to_manager(runtime, TaskReference(team=team), "In French, please.")
+    told = await send_to_run(runtime, TaskReference(team=team), "In French, please.")
     assert (told.owner, told.paused) == (None, "lunch")
     await runtime.close()
 
@@ -321,7 +321,7 @@ async def test_what_is_over_reads_nothing() -> None:
         await runtime.wait(team, FIRST_TASK)
     for found in (TaskReference(team=team), TaskReference(team=team, task=FIRST_TASK)):
         with pytest.raises(RefusedError, match=r"is over\. Start something new"):
-            await send_to_manager(runtime, found, "Hello?")
+            await send_to_run(runtime, found, "Hello?")
     await runtime.close()
 
 
@@ -331,7 +331,7 @@ async def test_a_person_is_not_told_anything_by_us() -> None:
     team = await runtime.create("x", [(person, AgentSpec(name="you", kind="human"))])
     await runtime.ask(team, AddTask(name="mine", intention="", manager=person))
     with pytest.raises(RefusedError, match="Talk to that person directly"):
-        await send_to_manager(runtime, TaskReference(team=team), "Hello?")
+        await send_to_run(runtime, TaskReference(team=team), "Hello?")
     await runtime.close()
 
 

@@ -106,6 +106,16 @@ def make_plan(*parts: PlannedSubtask, on_failure: OnFailure = "stop", max_concur
     return Plan(request="add tax", subtasks=parts, on_failure=on_failure, max_concurrent=max_concurrent)
 
 
+def is_state(stage: Stage, name: str, state: str) -> bool:
+    """Return whether a subtask has this state."""
+    return any(subtask.name == name and subtask.state == state for subtask in stage.subtasks)
+
+
+def reads(request: ModelRequest) -> str:
+    """Return everything that a model reads in a request."""
+    return "\n".join(str(message.content) for message in request.messages)
+
+
 # --------------------------------------------------------------------------------------------------- the repository
 
 

@@ -117,6 +117,10 @@ class TeamOptions:
             raise typer.BadParameter(translate("run.planner_needs_team"))
         return read_request(words, "task") if self.plan is None else TypedRequest("")
 
+    async def choose(self, cli: Invocation, request: TypedRequest, model: str) -> TeamChoice | None:
+        """Let the person confirm the plan; None if one agent is enough."""
+        return await choose_team(cli, "\n\n".join(filter(None, request)), self.plan, model=model, planner=self.planner)
+
 
 NO_TEAM: Final = TeamOptions()
 
@@ -170,8 +174,7 @@ def run(
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
         if teamwork.is_given:
             options.apply(cli.app)
-            text = "\n\n".join(filter(None, request))
-            choice = await choose_team(cli, text, teamwork.plan, model=model.strip(), planner=teamwork.planner)
+            choice = await teamwork.choose(cli, request, model.strip())
             if choice is not None:
                 return await start_team(cli, choice, wanted, apply_mode)
         run_plan = await plan_run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from greenroom.core.base.errors import Rejection, reject
@@ -168,6 +169,28 @@ def has_room(stage: Stage, spec: AgentSpec, running: Counter[str | None]) -> boo
     own_limit = spec.cooperation.concurrency if spec.cooperation is not None else 0
     limits = {None: stage.concurrency, spec.name: own_limit}
     return all(limits[key] <= 0 or running[key] < limits[key] for key in list_count_keys(spec))
+
+
+def is_done(stage: Stage) -> bool:
+    """Return whether all subtasks have ended, but for those that wait for a decision about a failure."""
+    open_states = {subtask.state for subtask in stage.subtasks if subtask.state in OPEN_STATES}
+    return not open_states or (open_states == {"init"} and bool(list_escalated(stage)))
+
+
+def list_failed(stage: Stage) -> list[Subtask]:
+    """Return the required subtasks that failed or were skipped."""
+    return [part for part in stage.subtasks if part.required and part.state in ("failed", "skipped")]
+
+
+def list_escalated(stage: Stage) -> list[Subtask]:
+    """Return the failed subtasks about which a person or the manager decides. What starts `anyway` waits for that."""
+    return [part for part in list_failed(stage) if stage.on_failure == "escalate" and not part.anyway]
+
+
+def render_failures(subtasks: Iterable[Subtask]) -> str:
+    """Return the subtasks that ended without being finished, as in "code-1 failed, doc was skipped"."""
+    words = {"failed": "failed", "skipped": "was skipped", "cancelled": "was cancelled"}
+    return ", ".join(f"{subtask.name} {words[subtask.state]}" for subtask in subtasks if subtask.state in words)
 
 
 def are_needs_met(stage: Stage, subtask: Subtask) -> bool:
