@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.core.base.records import encode
 from greenroom.teamwork.hand_in import build_report_schema, matches_any, parse_report
-from greenroom.teamwork.handoffs import PROTOCOLS
+from greenroom.teamwork.handoffs import read_protocols
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_any_other_text_is_the_summary(said: str) -> None:
     assert (report.status, report.summary, report.handoff) == ("done", said, None)
 
 
-@pytest.mark.parametrize("protocol", [*PROTOCOLS, ""])
+@pytest.mark.parametrize("protocol", [*read_protocols(), ""])
 def test_the_last_call_describes_the_hand_off_but_does_not_require_it(protocol: str) -> None:
     schema = build_report_schema(protocol)
     assert schema["required"] == ["status", "summary"]

@@ -93,6 +93,10 @@ def test_every_field_of_a_spec_is_in_the_table() -> None:
         ("name: x\n\nModell: y", ", line 4: `Modell` is not a key of an agent. Did you mean `model`?"),
         ("zzzzz: 1", ", line 2: `zzzzz` is not a key of an agent. There are: `name`, `role`, `profile`, `description`"),
         ("cooperation:\n  patners: [a]", ", line 3: `cooperation.patners` is not a key of an agent. Did you mean"),
+        (
+            "cooperation:\n  protocol: code-handof",
+            ", line 3: `cooperation.protocol` must be one of 'design-handoff', 'code-handoff', ",
+        ),
         ("cooperation: 3", ", line 2: `cooperation` is a table. Write `concurrency`, `seconds`,"),
         ("temperature: 3", ", line 2: `temperature` must be a number from 0 to 2, not 3."),
         ("temperature: hot", ", line 2: `temperature` must be a number from 0 to 2, not 'hot'."),

@@ -11,7 +11,7 @@ from greenroom.app.teams.profiles import SPECIALISTS, Profiles, add_specialists,
 from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.core.base.records import to_full_dict
 from greenroom.core.state.spec import AgentSpec, Cooperation
-from greenroom.teamwork.handoffs import PROTOCOLS
+from greenroom.teamwork.handoffs import read_protocols
 
 NONE = Agents(by_name={})
 ALL, NO_COMMAND, NO_EDIT = ("read", "edit", "command"), ("read", "edit"), ("read", "command")
@@ -101,7 +101,7 @@ def test_debug_optimizer_and_security_are_whole_profiles_too() -> None:
         assert spec.cooperation is not None
         assert all((spec.role, spec.description, spec.capabilities, spec.prompt, spec.cooperation.seconds))
         assert set(spec.cooperation.partners) <= set(SPECIALISTS)
-        assert PROTOCOLS[spec.cooperation.protocol].sender == name
+        assert spec.cooperation.protocol in read_protocols()
     assert "edit" not in by_type()["security"].groups
 
 

@@ -25,6 +25,7 @@ from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.base.text import CONTROL_CHARACTERS
 from greenroom.core.state.spec import AgentSpec, Cooperation, History, ToolGroup, TurnPolicy
 from greenroom.policy.rules import BadRule, parse
+from greenroom.teamwork.handoffs import read_protocols
 
 NAME_PATTERN: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED_NAMES: Final = ("system", "door")
@@ -144,6 +145,11 @@ def several_of(*words: str) -> Reader:
     return read
 
 
+def parse_protocol(value: object) -> object:
+    """Parse the protocol of a specialist's hand-off."""
+    return one_of(*read_protocols())(value)
+
+
 def parse_skills(value: object) -> tuple[str, ...]:
     """Parse the skills of a planning agent."""
     try:
@@ -259,7 +265,7 @@ OWN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "cooperation.success": KeyTarget(path=("cooperation", "success"), read=int_between(0, 100)),
     "cooperation.cooperates": KeyTarget(path=("cooperation", "cooperates"), read=parse_bool),
     "cooperation.partners": KeyTarget(path=("cooperation", "partners"), read=parse_agent_names),
-    "cooperation.protocol": KeyTarget(path=("cooperation", "protocol"), read=parse_text),
+    "cooperation.protocol": KeyTarget(path=("cooperation", "protocol"), read=parse_protocol),
 }
 
 FOREIGN_KEYS: Final[Mapping[str, KeyTarget]] = {
