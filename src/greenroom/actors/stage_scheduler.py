@@ -26,7 +26,6 @@ from greenroom.core.rules.stages import (
     has_open_messages,
     has_room,
     is_done,
-    list_count_keys,
     list_escalated,
     list_failed,
     render_failures,
@@ -194,7 +193,7 @@ def _start_subtasks(state: TeamState, stage: Stage, ready: list[Subtask]) -> lis
     for subtask in sorted(ready, key=attrgetter("priority")):
         spec = state.agents[subtask.agent].spec
         if has_room(stage, spec, running):
-            running.update(list_count_keys(spec))
+            running[spec.name] += spec.kind != "system"
             intents.append(AssignSubtask(subtask_id=subtask.subtask_id, stage_id=stage.stage_id))
     return intents
 

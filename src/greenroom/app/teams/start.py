@@ -41,7 +41,7 @@ from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, SPLIT_SUBTASK, VERIF
 LEAD: Final = AgentId("lead")
 """Manages the task of a team run, verifies the whole and mends what fails."""
 
-PLANNER: Final = AgentId("planner")
+SPLITTER: Final = AgentId("planner")
 """Splits the code when the design is there."""
 
 CHECKS: Final = AgentId("checks")
@@ -105,22 +105,22 @@ def name_members(subtasks: Iterable[PlannedSubtask], taken: Iterable[str] = ()) 
 
 
 def plan_subtask(
-    subtask: PlannedSubtask, agent: AgentId, needs: Sequence[str], *, setup: bool, wanted: RunFlags
+    subtask: PlannedSubtask, agent: AgentId, needs: Sequence[str], first_steps: tuple[Work, ...], *, splits: bool
 ) -> SubtaskPlan:
-    """Return a specialist's subtask. It begins with its worktree."""
-    converse = Work(type="skill", executor="converse", intention=subtask.name, instruction_content=wanted.data)
+    """Return a specialist's subtask, which begins in its worktree. A code writer waits until the code is split."""
+    *opening, converse = first_steps
     return SubtaskPlan(
         name=subtask.id,
         title=subtask.name,
         duty=subtask.description,
         agent=agent,
-        needs=tuple(needs),
+        needs=(*needs, SPLIT_SUBTASK) if splits and subtask.agent == CODE_WRITER else tuple(needs),
         required=subtask.required,
         priority=subtask.priority,
         tries=subtask.tries,
         seconds=subtask.seconds,
         writes=subtask.writes,
-        work=(*begin_in_worktree(setup=setup), converse),
+        work=(*opening, evolve(converse, intention=subtask.name)),
     )
 
 
@@ -148,23 +148,18 @@ def build_stage(
     The checks run on the base commit beside the work. With `splits`, the code is split when the design is there. At the
     end the whole is verified, also if a subtask failed and the others continue.
     """
-    needs = add_barriers(plan, strategy)
-    own = [
-        _plan_own(BASELINE_SUBTASK, CHECKS, (*begin_in_worktree(setup=setup), _make_step(BASELINE, "Run the checks.")))
-    ]
+    needs, opening = add_barriers(plan, strategy), begin_in_worktree(setup=setup)
+    own = [_plan_own(BASELINE_SUBTASK, CHECKS, (*opening, _make_step(BASELINE, "Run the checks.")))]
     if splits:
         designs = tuple(subtask.id for subtask in plan.subtasks if subtask.agent == ARCHITECT)
-        own.append(_plan_own(SPLIT_SUBTASK, PLANNER, (_make_step(SPLIT, "Split the code."),), designs))
-        needs = {
-            subtask.id: (*needs[subtask.id], SPLIT_SUBTASK) if subtask.agent == CODE_WRITER else needs[subtask.id]
-            for subtask in plan.subtasks
-        }
+        own.append(_plan_own(SPLIT_SUBTASK, SPLITTER, (_make_step(SPLIT, "Split the code."),), designs))
+    first_steps = (*opening, Work(type="skill", executor="converse", instruction_content=wanted.data))
     work = [
-        plan_subtask(subtask, agents[subtask.id], needs[subtask.id], setup=setup, wanted=wanted)
+        plan_subtask(subtask, agents[subtask.id], needs[subtask.id], first_steps, splits=splits)
         for subtask in plan.subtasks
     ]
     judge = {"said": INTEGRATED_MESSAGE, REQUEST_KEY: MEND_MESSAGE.format(request=plan.request)}
-    verify = (*begin_in_worktree(setup=setup), _make_step(DELIVER, "Judge the whole.", **judge))
+    verify = (*opening, _make_step(DELIVER, "Judge the whole.", **judge))
     names = tuple(subtask.name for subtask in (*own, *work))
     return StagePlan(
         intention=plan.request,
@@ -195,7 +190,7 @@ async def create_team_run(
     """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name."""
     agents = name_members(plan.subtasks)
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
-    own = {CHECKS: "runs the checks", PLANNER: "splits the code by the design"}
+    own = {CHECKS: "runs the checks", SPLITTER: "splits the code by the design"}
     members = [(LEAD, lead), *((name, AgentSpec(name=name, role=role, kind="system")) for name, role in own.items())]
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
     splits = splits and can_split(plan)

@@ -150,25 +150,18 @@ def end_stage(draft: Draft, name: StageId, state: StageEnd, summary: str) -> Non
             close_thread_if_over(draft, thread.thread_id)
 
 
-def list_count_keys(spec: AgentSpec) -> tuple[str | None, ...]:
-    """Return the keys under which a running subtask of such an agent counts: None for the stage, and the agent's type.
-
-    Greenroom's own agents do not count.
-    """
-    return () if spec.kind == "system" else (None, spec.name)
-
-
-def count_running(state: TeamState, stage: Stage) -> Counter[str | None]:
-    """Count the running subtasks of the stage: under None all of them, under each type of agent its own."""
+def count_running(state: TeamState, stage: Stage) -> Counter[str]:
+    """Count the running subtasks of the stage by the type of their agent. Greenroom's own agents do not count."""
     running = [subtask for subtask in stage.subtasks if subtask.state == "running" and subtask.agent in state.agents]
-    return Counter(key for subtask in running for key in list_count_keys(state.agents[subtask.agent].spec))
+    specs = [state.agents[subtask.agent].spec for subtask in running]
+    return Counter(spec.name for spec in specs if spec.kind != "system")
 
 
-def has_room(stage: Stage, spec: AgentSpec, running: Counter[str | None]) -> bool:
-    """Return whether one more subtask of such an agent may run in the stage."""
+def has_room(stage: Stage, spec: AgentSpec, running: Counter[str]) -> bool:
+    """Return whether one more subtask of such an agent may run in the stage. A limit of 0 is none."""
     own_limit = spec.cooperation.concurrency if spec.cooperation is not None else 0
-    limits = {None: stage.concurrency, spec.name: own_limit}
-    return all(limits[key] <= 0 or running[key] < limits[key] for key in list_count_keys(spec))
+    is_full = 0 < stage.concurrency <= running.total() or 0 < own_limit <= running[spec.name]
+    return spec.kind == "system" or not is_full
 
 
 def is_done(stage: Stage) -> bool:

@@ -58,7 +58,7 @@ from greenroom.core.state.task import (
 )
 
 
-def check_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> RuleResult:
+def check_stage_plan(plan: StagePlan, group: tuple[AgentId, ...]) -> RuleResult:
     """Reject a stage without subtasks, with agents outside the group, or with unknown or circular needs."""
     names = [subtask.name for subtask in plan.subtasks]
     if not names:
@@ -155,7 +155,7 @@ def replan(draft: Draft, intent: Replan, by: str) -> RuleResult:
     past = tuple(subtask.agent for subtask in stage.subtasks if subtask.state != "init")
     plan = StagePlan(intention=stage.intention, subtasks=intent.subtasks)
     refused = (
-        check_plan(plan, (*draft.state.tasks[stage.task_id].group, *past))
+        check_stage_plan(plan, (*draft.state.tasks[stage.task_id].group, *past))
         or _check_kept(stage, {planned.name: planned for planned in intent.subtasks})
         or _check_work(draft, intent.subtasks, known, by)
     )
@@ -200,7 +200,7 @@ def add_stages(draft: Draft, intent: AddStages, by: str) -> RuleResult:
     if by != task.manager and not is_trusted(draft.state, by):
         return reject_not_manager(by, f"add stages to task {task.task_id!r}")
     for plan in intent.stages:
-        refused = check_plan(plan, task.group) or _check_work(draft, plan.subtasks, {}, by)
+        refused = check_stage_plan(plan, task.group) or _check_work(draft, plan.subtasks, {}, by)
         if refused is not None:
             return refused
         append_stage(draft, task.task_id, plan)
@@ -260,7 +260,7 @@ def _check_task(draft: Draft, intent: AddTask, group: tuple[AgentId, ...], by: s
         why = f"{by!r} may not make {intent.manager!r} manage a task: people say themselves what they manage."
         return Rejection(code="not_yours_to_give", why=why, hint="Manage it yourself, or ask them with a message.")
     for plan in intent.stages:
-        refused = check_plan(plan, group) or _check_work(draft, plan.subtasks, {}, by)
+        refused = check_stage_plan(plan, group) or _check_work(draft, plan.subtasks, {}, by)
         if refused is not None:
             return refused
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId
-from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.records import Data, Record, evolve, record
 from greenroom.core.state.work import Work
 
 StageState = Literal["init", "running", "finished", "failed", "cancelled"]
@@ -16,8 +16,7 @@ MemberState = Literal["idle", "working", "finished", "failed"]
 OnFailure = Literal["stop", "continue", "escalate"]
 
 
-@record
-class SubtaskPlan:
+class SubtaskPlan(Record, frozen=True, kw_only=True):
     """A planned subtask. `needs` are names of subtasks in the same stage.
 
     Of the subtasks that can start, one with a lower `priority` starts first. A failed one is tried again until it had
@@ -50,8 +49,7 @@ class StagePlan:
     concurrency: int = 0
 
 
-@record
-class Subtask:
+class Subtask(SubtaskPlan, frozen=True, kw_only=True):
     """One agent's part of a stage: its plan (see `SubtaskPlan`), its state and its result.
 
     `output` is the typed hand-off to the subtasks that need it: its protocol, version and fields. After a failed
@@ -59,21 +57,10 @@ class Subtask:
     """
 
     subtask_id: SubtaskId
-    name: str
-    duty: str
-    agent: AgentId
     needs: tuple[SubtaskId, ...] = ()
-    required: bool = True
     state: SubtaskState = "init"
     summary: str = ""
     evidence: tuple[str, ...] = ()
-    title: str = ""
-    priority: int = 0
-    tries: int = 1
-    seconds: int = 0
-    writes: tuple[str, ...] = ()
-    work: tuple[Work, ...] = ()
-    anyway: bool = False
     attempt: int = 1
     output: Data | None = None
     started_at: int | None = None
