@@ -91,7 +91,6 @@ CHANGES = {
     "replace": "echo x > $TMPDIR/x; mv -f $TMPDIR/x file",
     "link": "ln -s /etc/passwd new",
     "hard link": "ln file new",
-    "mode": "chmod 600 file; chmod 777 src; chmod -x src/run.sh; chmod 000 src; false",
     "through a link in the workspace": "echo x > link",
     "through a link elsewhere": "ln -s $PWD/file $TMPDIR/link; echo x > $TMPDIR/link",
     "through a linked folder": "ln -s $PWD $TMPDIR/here; touch $TMPDIR/here/new",
@@ -128,6 +127,12 @@ async def test_no_command_changes_it(build: Build, repository: Path) -> None:
             command = await ran(commands, shell(script))
             assert command.ended.code != 0, (way, command.text)
             assert state_of(repository) == before, (way, command.text)
+
+
+async def test_no_command_changes_a_mode(repository: Path) -> None:
+    before = state_of(repository)  # in bubblewrap: Landlock does not know of modes, as docs/howto/sandbox.md says
+    await run(bubblewrap(repository), repository, "chmod 600 file; chmod 777 src; chmod -x src/run.sh; chmod 000 src")
+    assert state_of(repository) == before
 
 
 READS = {

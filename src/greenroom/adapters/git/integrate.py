@@ -63,16 +63,11 @@ async def _explain_conflicts(
 ) -> Conflicts:
     """Return the conflicts, with the names of both sides: the thread that changed the file last, and the new one."""
     (tip, into), (other, side) = ours, theirs
-    commits = (await repository.plain_git.run("rev-list", "--first-parent", tip, f"^{other}")).decode().split()
-    clashes, objects = list[Conflict](), repository.objects
+    clashes = list[Conflict]()
     for path in paths:
-        earlier = into
-        for commit in commits:
-            if await objects.find(f"{commit}:{path}") != await objects.find(f"{commit}^:{path}"):
-                found = await objects.read_commit(commit)
-                trailers = parse_trailers(found.message if found is not None else "")
-                earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
-                break
+        words = ("log", "-1", "--no-show-signature", "--first-parent", "--format=%B", tip, f"^{other}", "--", path)
+        trailers = parse_trailers((await repository.plain_git.run(*words)).decode())
+        earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
         clashes.append(Conflict(path=path, why=f"{BOTH_CHANGED}: {earlier}, {side}"))
     return Conflicts(clashes=tuple(clashes))
 

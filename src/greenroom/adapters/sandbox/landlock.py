@@ -1,17 +1,15 @@
 """The Landlock tier, for systems without user namespaces: a list of allowed files, no network, the system call filter.
 
-Landlock does not cover modes and dates, and cannot protect git's settings. Those settings, and the modes in a read-only
-workspace, are restored after the command. Of /proc a command sees facts about the system and its own first process, so
-it reads no arguments of other processes. docs/howto/sandbox.md lists the other limits.
+Landlock does not cover modes and dates, not even in a read-only workspace, and cannot protect git's settings, which are
+restored after the command. Of /proc a command sees facts about the system and its own first process, so it reads no
+arguments of other processes. docs/howto/sandbox.md lists the other limits.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -85,7 +83,6 @@ class Landlock(SandboxSession):
         layers = [mount for mount in view.mounts if mount.layer]
         self._links = FolderLinks(view.root, layers)
         self._import_paths = list(find_editable_paths(view.root, layers))
-        self._modes = _read_modes(view.root) if view.read_only else {}
 
     def build_command(
         self, token: str, words: tuple[str, ...], folder: str, env: Mapping[str, str], _: str
@@ -108,14 +105,6 @@ class Landlock(SandboxSession):
             landlock=self._build_ruleset(env),
             seccomp=self._filter,
         )
-
-    def end(self, token: str) -> list[str]:
-        """Note that a command has ended, and restore the modes in a read-only workspace."""
-        for place, mode in self._modes.items():
-            with suppress(OSError):
-                if place.lstat().st_mode != mode and not place.is_symlink():
-                    place.chmod(stat.S_IMODE(mode))
-        return super().end(token)
 
     def close(self) -> None:
         """Remove the links and the scratch folder."""
@@ -167,13 +156,6 @@ class Landlock(SandboxSession):
             for place in etc:
                 yield from list_public_paths(place)
         yield from map(Path, (*USER_DATABASE_FILES, *(f"/proc/{name}" for name in PROC_FILES)))
-
-
-def _read_modes(root: Path) -> dict[Path, int]:
-    """Return the modes of all files and folders, parents first."""
-    places = (Path(here, name) for here, folders, files in os.walk(root) for name in ("", *folders, *files))
-    modes = ((place, place.lstat().st_mode) for place in places)
-    return {place: mode for place, mode in modes if not stat.S_ISLNK(mode)}
 
 
 def read_landlock_version() -> int:
