@@ -94,7 +94,7 @@ async def test_a_run_is_read_once_and_again_only_when_it_went_on(tmp_path: Path)
     assert log.reads[6:] == []
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b'{"format": 2, "runs": {"x": {"version": 1}}}'])
+@pytest.mark.parametrize("content", [b"{", b"\xff", b"[]", b'{"format": 1, "runs": {"x": {"version": 1}}}'])
 async def test_a_file_that_cannot_be_used_is_written_again(tmp_path: Path, content: bytes) -> None:
     log = MemoryLog()
     await write_run(log, "a", [created(), *worked("debug-1")])

@@ -17,31 +17,20 @@ from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.settings.home import replace_file
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.base.ids import AgentId, StageId, SubtaskId, agent_of
-from greenroom.core.base.records import record
+from greenroom.core.base.ids import AgentId, SubtaskId, agent_of
+from greenroom.core.base.records import encode, record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.log import Log
 from greenroom.core.state.agent import AgentAdded
 from greenroom.core.state.events import Event
-from greenroom.core.state.stage import SubtaskAssigned, SubtaskEnded, SubtaskHandedOver
+from greenroom.core.state.stage import SubtaskAssigned, SubtaskEnded
 from greenroom.core.state.step import StepEnded, StepInterrupted
 from greenroom.core.state.team import TeamCreated, TeamForked
 from greenroom.teamwork.estimate import Basis
 
 METRICS_FILE: Final = "team-metrics.json"
-FORMAT: Final = 1
-EVENTS_READ: Final = frozenset(
-    event.__name__
-    for event in (
-        AgentAdded,
-        SubtaskAssigned,
-        SubtaskHandedOver,
-        SubtaskEnded,
-        StepEnded,
-        StepInterrupted,
-        TeamForked,
-    )
-)
+_COUNTED: Final = (AgentAdded, SubtaskAssigned, SubtaskEnded, StepEnded, StepInterrupted, TeamForked)
+EVENTS_READ: Final = frozenset(event.__name__ for event in _COUNTED)
 
 
 @record
@@ -91,14 +80,6 @@ class _RunMetrics:
     profiles: Mapping[str, ProfileMetrics] = {}
 
 
-@record
-class _MetricsFile:
-    """The metrics of all runs by stream."""
-
-    format: int = FORMAT
-    runs: Mapping[str, _RunMetrics] = {}
-
-
 async def read_metrics(log: Log, home: Path) -> Mapping[str, ProfileMetrics]:
     """Return the metrics of each profile over all team runs of a home folder. A damaged log is left out."""
     known = _load_file(home / METRICS_FILE)
@@ -112,23 +93,20 @@ async def read_metrics(log: Log, home: Path) -> Mapping[str, ProfileMetrics]:
             runs[info.stream] = run
     if runs != known:
         with suppress(OSError):  # the file only saves time: a home that cannot be written is read each time
-            replace_file(home / METRICS_FILE, msgspec.json.encode(_MetricsFile(runs=runs)).decode())
-    return _sum_profiles(run.profiles for run in runs.values())
+            replace_file(home / METRICS_FILE, encode(runs).decode())
+    return _sum_metrics(part for run in runs.values() for part in run.profiles.items())
 
 
 def _load_file(path: Path) -> Mapping[str, _RunMetrics]:
-    try:
-        stored = msgspec.json.decode(path.read_bytes(), type=_MetricsFile)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return {}
-    return stored.runs if stored.format == FORMAT else {}
+    with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, _RunMetrics])
+    return {}
 
 
-def _sum_profiles(runs: Iterable[Mapping[str, ProfileMetrics]]) -> Mapping[str, ProfileMetrics]:
+def _sum_metrics(parts: Iterable[tuple[str, ProfileMetrics]]) -> Mapping[str, ProfileMetrics]:
     total = dict[str, ProfileMetrics]()
-    for profiles in runs:
-        for name, metrics in profiles.items():
-            total[name] = total.get(name, ProfileMetrics()).plus(metrics)
+    for name, metrics in parts:
+        total[name] = total.get(name, ProfileMetrics()).plus(metrics)
     return total
 
 
@@ -136,44 +114,29 @@ async def _measure_run(log: Log, stream: str, version: int) -> _RunMetrics:
     first = [decode_event(stored) for stored in await log.pick(stream, [1])]
     if not any(isinstance(event, TeamCreated) and event.kit == TEAM_RUN for event in first):
         return _RunMetrics(version=version)
-    fold = _RunFold()
-    async for page in log.read(stream, upto=version):
-        for stored in page:
-            if stored.type in EVENTS_READ:
-                fold.add_event(decode_event(stored))
-    return _RunMetrics(version=version, is_team=True, profiles=fold.sum_profiles())
+    stored = [row async for page in log.read(stream, upto=version) for row in page if row.type in EVENTS_READ]
+    return _RunMetrics(version=version, is_team=True, profiles=_measure_profiles(map(decode_event, stored)))
 
 
-class _RunFold:
-    """The agents of one run: their profiles, and what their ended subtasks took."""
-
-    def __init__(self) -> None:
-        self._profiles: dict[AgentId, str] = {}
-        self._assigned: dict[tuple[StageId, SubtaskId], AgentId] = {}
-        self._metrics: dict[AgentId, ProfileMetrics] = {}
-
-    def add_event(self, event: Event) -> None:
+def _measure_profiles(events: Iterable[Event]) -> Mapping[str, ProfileMetrics]:
+    """Return what the agents took that have ended a subtask, by profile."""
+    profiles, assigned = dict[AgentId, str](), dict[SubtaskId, AgentId]()
+    parts = list[tuple[AgentId, ProfileMetrics]]()
+    for event in events:
         match event:
             case AgentAdded() if event.spec.kind == "llm":
-                self._profiles[event.agent_id] = event.spec.name
-            case SubtaskAssigned() | SubtaskHandedOver():
-                self._assigned[event.stage_id, event.subtask_id] = event.agent_id
-            case SubtaskEnded(state="finished" | "failed"):
-                agent = self._assigned.get((event.stage_id, event.subtask_id))
-                if agent is not None:
-                    is_done = event.state == "finished"
-                    self._add(agent, ProfileMetrics(completed=int(is_done), failed=int(not is_done)))
+                profiles[event.agent_id] = event.spec.name
+            case SubtaskAssigned():
+                assigned[event.subtask_id] = event.agent_id
+            case SubtaskEnded(state="finished" | "failed") if event.subtask_id in assigned:
+                is_done = event.state == "finished"
+                ended = ProfileMetrics(completed=int(is_done), failed=int(not is_done))
+                parts.append((assigned[event.subtask_id], ended))
             case StepEnded() | StepInterrupted():
-                self._add(agent_of(event.step_id), ProfileMetrics(spent=event.spent))
+                parts.append((agent_of(event.step_id), ProfileMetrics(spent=event.spent)))
             case TeamForked():
-                self._metrics.clear()  # the team that this one was forked from has counted them
+                parts.clear()  # the team that this one was forked from has counted them
             case _:
                 pass
-
-    def _add(self, agent: AgentId, metrics: ProfileMetrics) -> None:
-        self._metrics[agent] = self._metrics.get(agent, ProfileMetrics()).plus(metrics)
-
-    def sum_profiles(self) -> Mapping[str, ProfileMetrics]:
-        """Return the metrics of the agents that have ended a subtask, by profile."""
-        ended = ((agent, metrics) for agent, metrics in self._metrics.items() if metrics.runs)
-        return _sum_profiles({self._profiles[agent]: metrics} for agent, metrics in ended if agent in self._profiles)
+    measured = {agent for agent, metrics in parts if metrics.runs} & profiles.keys()
+    return _sum_metrics((profiles[agent], metrics) for agent, metrics in parts if agent in measured)

@@ -10,7 +10,7 @@ import msgspec
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, SubtaskId
-from greenroom.core.base.records import Data, record
+from greenroom.core.base.records import Data, record, to_full_dict
 from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import CHANGES_KEY, HAND_IN
@@ -48,23 +48,17 @@ class Contribution:
     @property
     def fields(self) -> Data:
         """The contribution as data for programs."""
-        subtask, changes = self.subtask, self.changes
+        subtask = self.subtask
         return {
             "subtask": subtask.name,
-            "title": subtask.title,
-            "agent": subtask.agent,
-            "state": subtask.state,
-            "attempt": subtask.attempt,
+            **{key: getattr(subtask, key) for key in ("title", "agent", "state", "attempt", "summary")},
             "waits_for": list(self.waits_for),
             "seconds": self.millis / 1000,
             "estimated_seconds": subtask.seconds,
             "tokens": self.spent.tokens,
             "cost": self.spent.money / MILLIONTHS_PER_DOLLAR,
-            "files": list(changes.files),
-            "file_count": changes.file_count,
-            "added": changes.added,
-            "removed": changes.removed,
-            "summary": subtask.summary,
+            **to_full_dict(self.changes),
+            "files": list(self.changes.files),
             "protocol": self.protocol,
         }
 
@@ -73,31 +67,18 @@ def list_contributions(
     stage: Stage, steps: Iterable[Step], spent: Mapping[AgentId, Amounts], now: int
 ) -> tuple[Contribution, ...]:
     """Return the contributions of a stage in the order of its plan. `now` is in milliseconds."""
-    names = {subtask.subtask_id: subtask for subtask in stage.subtasks}
     changes = _find_changes(steps)
+    waiting = {subtask.subtask_id: subtask.name for subtask in stage.subtasks if subtask.state in ("init", "running")}
     return tuple(
         Contribution(
             subtask=subtask,
-            waits_for=_find_open_needs(subtask, names),
+            waits_for=tuple(waiting[need] for need in subtask.needs if subtask.state == "init" and need in waiting),
             spent=spent.get(subtask.agent, NOTHING),
-            millis=measure_millis(subtask, now),
+            millis=max((subtask.ended_at or now) - subtask.started_at, 0) if subtask.started_at is not None else 0,
             changes=changes.get(subtask.subtask_id, FileChanges()),
         )
         for subtask in stage.subtasks
     )
-
-
-def measure_millis(subtask: Subtask, now: int) -> int:
-    """Return how long a subtask has run, or ran."""
-    if subtask.started_at is None:
-        return 0
-    return max((subtask.ended_at or now) - subtask.started_at, 0)
-
-
-def _find_open_needs(subtask: Subtask, known: Mapping[SubtaskId, Subtask]) -> tuple[str, ...]:
-    if subtask.state != "init":
-        return ()
-    return tuple(known[need].name for need in subtask.needs if known[need].state in ("init", "running"))
 
 
 def _find_changes(steps: Iterable[Step]) -> Mapping[SubtaskId, FileChanges]:
