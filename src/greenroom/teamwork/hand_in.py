@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from typing import Final
 
 import msgspec
 
+from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.skills.conversation.transcript import has_unread_message
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import Bug
@@ -17,7 +17,7 @@ from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, PathChange, SkippedPath, StepCommit
-from greenroom.core.rules.intents import FinishSubtask, QueueSteps
+from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
@@ -25,9 +25,13 @@ from greenroom.runs.delivery import build_facts, build_mark
 from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, validate_handoff, wrap_handoff
+from greenroom.teamwork.plan_graph import may_overlap
 
 UNDELIVERED_KEY: Final = "undelivered"
 """The key of the files that no commit holds in the step's result. Their worktree is kept."""
+
+CHANGED_NOTHING: Final = "Changed nothing."
+"""How the summary of a writer begins whose files are as they were. It has finished: its part may have been there."""
 
 MAX_REPAIRS: Final = 1
 """How often a specialist may correct its hand-off."""
@@ -156,15 +160,24 @@ class HandInTool(CardedTool):
         cooperation = context.agent.spec.cooperation
         protocol = cooperation.protocol if cooperation is not None else ""
         fault = validate_handoff(protocol, report.handoff) if protocol and report.status != "failed" else None
-        if fault and not await _has_repaired(context):
+        if fault and not await _has_repaired(context, subtask):
             return _ask_for_handoff(step, fault)
         stopped = await self._stop_background()
         integration = await self._integrate(context, subtask, merges=report.status != "failed")
         evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
         evidence += [f"no valid hand-off: {fault}"] if fault else []
-        handoff = wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None
-        end = _build_end(step, report, integration, tuple(evidence), handoff)
-        result = {"output": end.summary, **integration.facts}
+        parts = [report.summary]
+        if integration.conflicts:
+            parts = ["Not integrated, because it conflicts:", *integration.conflicts, report.summary]
+        elif self._writes and not integration.changes:
+            parts = [f"{CHANGED_NOTHING} {report.summary}"]
+        summary, has_failed = "\n".join(parts).strip(), report.status == "failed" or bool(integration.conflicts)
+        end = evolve(
+            build_finish(step, summary, tuple(evidence), failed=has_failed),
+            output=wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None,
+            final=bool(integration.conflicts),
+        )
+        result = {"output": summary, **integration.facts}
         return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (end,))
 
     async def _integrate(self, context: StepContext, subtask: Subtask, *, merges: bool) -> Integration:
@@ -183,10 +196,10 @@ class HandInTool(CardedTool):
         return Integration(commit=commit, changes=changes, merged=merged.commit)
 
 
-async def _has_repaired(context: StepContext) -> bool:
+async def _has_repaired(context: StepContext, subtask: Subtask) -> bool:
     """Return whether the specialist was already asked for a valid hand-off in this attempt."""
-    history = await context.history()
-    return sum(step.work.executor == HAND_IN for step in history) >= MAX_REPAIRS
+    asked = [step for step in await context.history() if step.work.executor == HAND_IN]
+    return sum((step.ended_at or 0) >= (subtask.started_at or 0) for step in asked) >= MAX_REPAIRS
 
 
 def _ask_for_handoff(step: Step, fault: str) -> Outcome:
@@ -196,26 +209,6 @@ def _ask_for_handoff(step: Step, fault: str) -> Outcome:
     return Outcome(result={"output": message}, intents=(again,))
 
 
-def _build_end(
-    step: Step, report: SubtaskReport, integration: Integration, evidence: tuple[str, ...], handoff: Data | None
-) -> FinishSubtask:
-    if step.subtask_id is None or step.stage_id is None:
-        raise Bug(f"The step {step.step_id} belongs to no subtask.")
-    summary, conflicts = report.summary, integration.conflicts
-    if conflicts:
-        summary = "\n".join(("Not integrated, because it conflicts:", *conflicts, summary)).strip()
-    has_failed = report.status == "failed" or bool(conflicts)
-    return FinishSubtask(
-        subtask_id=step.subtask_id,
-        stage_id=step.stage_id,
-        state="failed" if has_failed else "finished",
-        summary=summary,
-        evidence=evidence,
-        output=handoff,
-        final=bool(conflicts),
-    )
-
-
 def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integration) -> list[str]:
     """Describe what really changed, and how that differs from the report and from the write set."""
     paths = [change.path for change in integration.changes]
@@ -223,19 +216,11 @@ def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integr
     facts = [f"{len(paths)} files changed, +{added} −{removed}: {_join(paths)}"] if paths else ["no files changed"]
     claimed = [name.removeprefix("./") for name in report.files]
     missing = [name for name in claimed if not any(path == name or path.endswith(f"/{name}") for path in paths)]
-    outside = [path for path in paths if subtask.writes and not matches_any(path, subtask.writes)]
+    outside = [path for path in paths if not any(may_overlap(path, pattern) for pattern in subtask.writes or (path,))]
     undelivered = list_undelivered(integration.commit.left_out)
     facts += [f"in no commit, kept in its worktree: {_join(undelivered)}"] if undelivered else []
     facts += [f"named but not changed: {_join(missing)}"] if missing else []
     return [*facts, *([f"outside its write set: {_join(outside)}"] if outside else [])]
-
-
-def matches_any(path: str, patterns: Iterable[str]) -> bool:
-    """Return whether a path is in a write set. A pattern is a file, a folder, or has `*` and `**`."""
-    return any(
-        fnmatchcase(path, pattern) or path == pattern or path.startswith(f"{pattern.rstrip('/')}/")
-        for pattern in patterns
-    )
 
 
 def _join(paths: Sequence[str]) -> str:

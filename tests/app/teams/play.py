@@ -86,6 +86,11 @@ def plays(agent: str, *replies: ReplyMaker) -> tuple[Cue, ...]:
     return (*turns, Cue(agent=agent, reply=replies[-1]))
 
 
+def reads(request: ModelRequest) -> str:
+    """Return everything that a model reads in a request."""
+    return "\n".join(str(message.content) for message in request.messages)
+
+
 def part(
     name: str, agent: str = "code-writer", *needs: str, tries: int = 1, writes: tuple[str, ...] = ()
 ) -> PlannedSubtask:

@@ -17,10 +17,12 @@ from greenroom.core.base.records import evolve
 from greenroom.core.state.stage import Stage
 from greenroom.runs.verdict import find_verdict
 from greenroom.teamwork.planner import split_by_design
+from greenroom.testing.scripted import Cue
 from tests.app.teams.play import (
     DISCOUNT,
     LIMITS,
     MODEL,
+    STAGE,
     TAX,
     TESTS,
     Gate,
@@ -31,6 +33,7 @@ from tests.app.teams.play import (
     make_plan,
     part,
     plays,
+    reads,
     report_files,
     writes,
 )
@@ -139,3 +142,57 @@ def test_the_text_of_a_design_is_no_goal() -> None:
     )
     assert split is not None
     assert "\nYour goal" not in "".join(f"{subtask.name}{subtask.description}" for subtask in split)
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_writer_that_changes_nothing_has_finished_and_its_summary_says_so() -> None:
+    cues = (*plays("code-writer-1", done("It is there.", handoff=report_files())), *plays("review-1", done("fine")))
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(make_plan(part("code"), part("review", "review", "code")))).state == "finished"
+        found = await play.subtasks()
+        assert (found["code"].state, found["code"].summary) == ("finished", "Changed nothing. It is there.")
+        assert "Changed nothing. It is there." in reads(play.asked("review-1")[0])
+        assert found["review"].summary == "fine", "a reviewer never changes files"
+
+
+@pytest.mark.usefixtures("shop")
+async def test_each_attempt_may_correct_its_hand_off_once() -> None:
+    wrong, right = done(handoff={"files": 1}), done("tax", handoff=report_files("shop/tax.py"))
+    replies = iter((wrong, done("cannot", status="failed"), call("rewrite", file="shop/tax.py", content=TAX), wrong))
+    async with TeamPlay.open(Cue(agent="code-writer-1", reply=lambda _: next(replies, right))) as play:
+        assert (await play.play(make_plan(part("code", tries=2)))).state == "finished"
+        code = (await play.subtasks())["code"]
+        assert (code.attempt, code.output) == (
+            2,
+            {**report_files("shop/tax.py"), "protocol": "code-handoff", "version": 1},
+        )
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_subtask_with_the_name_of_a_removed_one_starts_from_the_integration_branch() -> None:
+    gates = {("code-writer-1", 2): Gate(), ("documentation-1", 1): Gate(), ("test-writer-1", 1): Gate()}
+    tax = call("rewrite", file="shop/tax.py", content=TAX)
+    cues = (
+        *plays("code-writer-1", tax, done("cannot", status="failed")),
+        *plays("review-1", done("fine", handoff=REVIEW)),
+        *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+        *plays("documentation-1", done(handoff={"documents": []})),
+        *plays("test-writer-1", done(handoff={"test_files": [], "tests_added": 0})),
+    )
+    others = (part("doc", "documentation", "review"), part("test", "test-writer", "review"))
+    urgent = [evolve(other, priority=0) for other in others]
+    plan = make_plan(part("code", tries=2), part("review", "review"), *urgent, max_concurrent=2)
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(plan)
+        await play.until(lambda stage: is_state(stage, "doc", "running"))
+        gates["code-writer-1", 2].is_open.set()
+        await play.until(lambda stage: is_state(stage, "code", "init") and is_state(stage, "test", "running"))
+        for parts in (plan.subtasks[1:], (part("code"), *plan.subtasks[1:])):
+            state = await play.runtime.state(play.team)
+            change = build_replan(state, state.stages[STAGE], evolve(plan, subtasks=parts))
+            await play.runtime.ask(play.team, change)
+        for gate in gates.values():
+            gate.is_open.set()
+        assert (await play.end()).state == "finished"
+        assert play.files().keys() == {"shop/discount.py"}
+        assert play.files("code").keys() == {"shop/tax.py"}

@@ -82,6 +82,7 @@ class SubtaskWorktrees:
         self._setup = read_worktree_setup(self._root, sandboxed=app.is_sandboxed)
         self._integration = asyncio.Lock()
         self._open = dict[SubtaskId, OpenSubtask]()
+        self._threads = dict[str, tuple[SubtaskId | None, int]]()
         self._base = dict[str, CheckRun]()
         self._tool_source = find_tool_source(self._root)
         self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks)
@@ -106,10 +107,11 @@ class SubtaskWorktrees:
         )
         base = find_base_report(steps)
         self._base.update(await load_base(base, self._app.blob) if base is not None else {})
-        opened = {step.subtask_id: step.result or {} for step in steps if step.work.executor == OPEN_WORKSPACE}
+        opened = [(step.subtask_id, step.result) for step in steps if step.work.executor == OPEN_WORKSPACE]
+        self._threads |= {str(facts[THREAD_KEY]): (name, 0) for name, facts in opened if facts}
         undelivered = {step.subtask_id for step in steps if (step.result or {}).get(UNDELIVERED_KEY)}
         for subtask in _list_subtasks(state):
-            facts = opened.get(subtask.subtask_id, {})
+            facts = dict(opened).get(subtask.subtask_id)
             if facts and subtask.state == "running":
                 spec = state.agents[subtask.agent].spec
                 await self._open_worktree(subtask, spec, str(facts[THREAD_KEY]), str(facts[BASE_KEY]))
@@ -120,16 +122,23 @@ class SubtaskWorktrees:
         """Open the worktree of a subtask that starts. Return its name and its first commit."""
         run, start = self._team.team_id, self._snapshot.commit
         await self.close_finished(state)
-        thread = subtask.name if subtask.attempt == 1 else f"{subtask.name}.{subtask.attempt}"
-        if subtask.name == VERIFY_SUBTASK:
-            thread = MAIN_THREAD
-        elif subtask.name != BASELINE_SUBTASK:
+        thread = MAIN_THREAD if subtask.name == VERIFY_SUBTASK else self._name_thread(subtask)
+        if subtask.name not in (VERIFY_SUBTASK, BASELINE_SUBTASK):
             start = await self._workspace.tip(run, MAIN_THREAD)
         await self._close(subtask)
         for left_over in (thread, scratch_thread(thread)):  # by a process that was killed
             await self._workspace.close(run, left_over)
         await self._open_worktree(subtask, state.agents[subtask.agent].spec, thread, start)
         return {THREAD_KEY: thread, BASE_KEY: start}
+
+    def _name_thread(self, subtask: Subtask) -> str:
+        """Return a new name: the commits of earlier attempts stay, and those of a removed subtask of the same name."""
+        owner, number = (subtask.subtask_id, subtask.attempt), subtask.attempt
+        thread = subtask.name if number == 1 else f"{subtask.name}.{number}"
+        while self._threads.setdefault(thread, owner) != owner:
+            number += 1
+            thread = f"{subtask.name}.{number}"
+        return thread
 
     async def close_finished(self, state: TeamState) -> None:
         """Close the worktrees of finished subtasks. Their work is in the integration branch."""
