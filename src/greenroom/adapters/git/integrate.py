@@ -51,7 +51,7 @@ async def integrate(
             return StepCommit(commit="", tree=await resolve_tree(repository, tip))
         tree = await merge_commits(repository, tip, other)
         if not isinstance(tree, str):
-            return await _explain_conflicts(repository, tree, (tip, into), (other, _name_side(thread, info.agent)))
+            return await _explain_conflicts(repository, tree, tip, into, _name_side(thread, info.agent))
         message = make_step_message(info, thread=thread)
         commit = await write_commit(repository, tree, tip, message, name=info.agent, merged=other)
         await (worktree.move(commit, old) if worktree is not None else move_ref(repository, ref, commit, old))
@@ -59,16 +59,15 @@ async def integrate(
 
 
 async def _explain_conflicts(
-    repository: Repository, paths: Sequence[str], ours: tuple[str, str], theirs: tuple[str, str]
+    repository: Repository, paths: Sequence[str], tip: str, into: str, new_side: str
 ) -> Conflicts:
     """Return the conflicts, with the names of both sides: the thread that changed the file last, and the new one."""
-    (tip, into), (other, side) = ours, theirs
     clashes = list[Conflict]()
     for path in paths:
-        words = ("log", "-1", "--no-show-signature", "--first-parent", "--format=%B", tip, f"^{other}", "--", path)
+        words = ("log", "-1", "--no-show-signature", "--first-parent", "--format=%B", tip, "--", path)
         trailers = parse_trailers((await repository.plain_git.run(*words)).decode())
         earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
-        clashes.append(Conflict(path=path, why=f"{BOTH_CHANGED}: {earlier}, {side}"))
+        clashes.append(Conflict(path=path, why=f"{BOTH_CHANGED}: {earlier}, {new_side}"))
     return Conflicts(clashes=tuple(clashes))
 
 
