@@ -116,14 +116,6 @@ def is_state(stage: Stage, name: str, state: str) -> bool:
     return any(subtask.name == name and subtask.state == state for subtask in stage.subtasks)
 
 
-def reads(request: ModelRequest) -> str:
-    """Return everything that a model reads in a request."""
-    return "\n".join(str(message.content) for message in request.messages)
-
-
-# --------------------------------------------------------------------------------------------------- the repository
-
-
 def git(root: Path, *words: str) -> str:
     """Run git and return its output."""
     return subprocess.run(("git", *words), cwd=root, check=True, capture_output=True, text=True).stdout.strip()
