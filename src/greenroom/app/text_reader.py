@@ -10,6 +10,7 @@ from greenroom.abilities.protocols import BlockCall, BlockRejection, ProtocolNam
 from greenroom.abilities.protocols.calls import find_faults
 from greenroom.abilities.protocols.strict_json import ParseError
 from greenroom.abilities.protocols.text_calls import parse_json_body, read_tagged_bodies
+from greenroom.abilities.skills.prompts.builder import wrap_fields
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.model import ToolSpec
@@ -76,8 +77,7 @@ class TextReader:
 
     def find_schema_error(self, schema: Data, value: object) -> str:
         """Return where a value does not match a JSON Schema, or an empty string."""
-        whole = {"type": "object", "properties": {"answer": schema}, "required": ["answer"]}
-        return "; ".join(find_faults(whole, {"answer": value}))
+        return "; ".join(find_faults(wrap_fields({"answer": schema}), {"answer": value}))
 
     async def check_answer(self, spec: AgentSpec, value: object) -> tuple[object, str]:
         """Return an agent's answer, and where it does not match the schema of its spec."""

@@ -26,7 +26,8 @@ class ProposedPlan:
     subtasks: tuple[PlannedSubtask, ...]
 
 
-PLAN_SCHEMA: Final[Data] = schema(ProposedPlan)
+_PARTS: Final[Mapping[str, Data]] = schema(ProposedPlan)["$defs"]
+PLAN_SCHEMA: Final[Data] = {**_PARTS["ProposedPlan"], "$defs": _PARTS}
 """The JSON Schema of an answer that `parse_model_plan` reads."""
 
 _PLAN_KEYS: Final = ("request", "task_types", "on_failure", "phases", "max_concurrent")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -161,6 +162,21 @@ def test_a_faulty_plan_of_a_model_is_asked_for_once_more_with_its_fault_and_then
     assert "Did you mean `code-writer`?" in str(model.requests[1].messages)
     model = script([Cue(agent="planner", reply=call("answer", **wrong))])
     found = fields(greenroom("plan", "--planner", "model", "--output-format", "json", FEATURE))
+    assert (found["source"], len(model.requests)) == ("rules", 2)
+    assert "the rules planned instead" in found["notes"][0]
+
+
+def test_a_plan_that_comes_as_text_is_read_and_prose_is_asked_for_once_more(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    words = ("plan", "--planner", "model", "--output-format", "json", FEATURE)
+    script([Cue(agent="planner", reply=json.dumps(ANSWER))])
+    assert fields(greenroom(*words))["source"] == "model"
+    prose = Cue(agent="planner", turn=1, reply="First I would design it, then write it.")
+    model = script([prose, Cue(agent="planner", reply=call("answer", **ANSWER))])
+    assert (fields(greenroom(*words))["source"], len(model.requests)) == ("model", 2)
+    model = script([Cue(agent="planner", reply="First I would design it, then write it.")])
+    found = fields(greenroom(*words))
     assert (found["source"], len(model.requests)) == ("rules", 2)
     assert "the rules planned instead" in found["notes"][0]
 

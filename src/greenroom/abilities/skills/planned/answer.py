@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from greenroom.abilities.skills.planned.skill import TEXT_SCHEMA, UNPLANNABLE_SKILLS, SkillContext
+from greenroom.abilities.skills.prompts.builder import wrap_fields
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data
@@ -55,8 +56,7 @@ def _close_object(schema: Data) -> Data | None:
 
 def wrap_schema(schema: Data) -> Data:
     """Build the schema of a structured reply: the answer, and what to keep in memory."""
-    fields = {"answer": schema, "persistent_memory": MEMORY_SCHEMA}
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return wrap_fields({"answer": schema, "persistent_memory": MEMORY_SCHEMA})
 
 
 def drop_nulls(value: object) -> object:

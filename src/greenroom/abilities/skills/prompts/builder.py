@@ -6,7 +6,8 @@ form of calls comes last, as in the designs that it comes from.
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final, Literal, cast
 
 from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.prompt_pack import PromptPack
@@ -64,10 +65,15 @@ class PromptContext:
 
 def wrap_schema(schema: Data) -> Data:
     """Return the schema of an object: providers accept no other one. Other answers are its field `value`."""
-    if schema.get("type") == "object":
-        return schema
-    properties = {VALUE_FIELD: schema}
-    return {"type": "object", "properties": properties, "required": [VALUE_FIELD], "additionalProperties": False}
+    return schema if schema.get("type") == "object" else wrap_fields({VALUE_FIELD: schema})
+
+
+def wrap_fields(fields: Mapping[str, Data]) -> Data:
+    """Return the schema of an object with these fields. Their definitions move to its root, where references look."""
+    bare = {name: {key: part for key, part in schema.items() if key != "$defs"} for name, schema in fields.items()}
+    parts = {name: part for schema in fields.values() for name, part in cast("Data", schema.get("$defs", {})).items()}
+    whole = {"type": "object", "properties": bare, "required": list(fields), "additionalProperties": False}
+    return {**whole, "$defs": parts} if parts else whole
 
 
 def render_system_prompt(scene: PromptContext) -> str:
