@@ -133,8 +133,12 @@ class LineProgress(Progress):
         is_hidden = line.type in HIDDEN_EVENTS and is_organisation(history.state)
         if self._shows_everything or (line.summary.story and not is_hidden):
             when = time.strftime("%H:%M:%S  ", time.localtime(line.at / 1000))
-            text, cut = event_text(when, history, line), self._console.is_terminal
-            self._console.print(text, no_wrap=cut or None, overflow="ellipsis" if cut else None, soft_wrap=not cut)
+            self._print_line(event_text(when, history, line))
+
+    def _print_line(self, text: Text) -> None:
+        """Print a line. A terminal cuts it."""
+        cut = self._console.is_terminal
+        self._console.print(text, no_wrap=cut or None, overflow="ellipsis" if cut else None, soft_wrap=not cut)
 
     def piece(self, step: Step, event: LiveEvent) -> None:
         """Show a piece, and that a model is called again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -31,7 +31,7 @@ from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import ModelTextDelta, Retried
-from greenroom.core.state.stage import Stage, Subtask
+from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import DELIVER
 from greenroom.teamwork.plan import TeamSettings
@@ -54,7 +54,7 @@ LIVE_COLUMNS: Final = (
     Column(name=""),
     Column(name="agent"),
     Column(name="subtask"),
-    Column(name="title", can_shrink=True, min_terminal_width=100),
+    Column(name="title", can_shrink=True, min_terminal_width=130),
     Column(name="now", can_shrink=True),
     Column(name="progress", min_width=BAR_WIDTH + 5, min_terminal_width=70),
     Column(name="time", right=True, min_width=6),
@@ -84,7 +84,7 @@ def find_team_stage(history: TeamHistory) -> Stage | None:
     return next(iter((*history.state.stages.values(), *history.stages)), None)
 
 
-# ------------------------------------------------------------------------------------------------------ the live table
+# ---------------------------------------------------------------------------------------------------------- the tables
 
 
 def render_live(history: TeamHistory, now: int, height: int) -> Sequence[RenderableType]:
@@ -93,64 +93,68 @@ def render_live(history: TeamHistory, now: int, height: int) -> Sequence[Rendera
     if stage is None:
         return ()
     rows = list_contributions(stage, (), history.spent, now)
-    shown = choose_rows(rows, max(min(MAX_ROWS, height - ROWS_AROUND), 1))
-    cells = [_render_live_row(history, row) for row in shown]
-    table = FittedTable(LIVE_COLUMNS, cells, is_expanded=True)
-    return (Text(""), _render_head(stage), table, *_render_hidden(rows, shown), _render_foot(history, stage, now))
-
-
-def choose_rows(rows: Sequence[Contribution], count: int) -> Sequence[Contribution]:
-    """Choose the rows that fit: what runs, what ended last and what starts next, in the order of the plan."""
-    if len(rows) <= count:
-        return rows
-    ended = sorted((row for row in rows if row.subtask.ended_at), key=lambda row: -(row.subtask.ended_at or 0))
-    waiting = [row for row in rows if row.subtask.state == "init"]
-    ranks = {row.subtask.subtask_id: 1 + 2 * rank for rank, row in enumerate(waiting)}
-    ranks |= {row.subtask.subtask_id: 2 + 2 * rank for rank, row in enumerate(ended)}
-    chosen = sorted(rows, key=lambda row: ranks.get(row.subtask.subtask_id, 0))[:count]
-    names = {row.subtask.subtask_id for row in chosen}
-    return [row for row in rows if row.subtask.subtask_id in names]
-
-
-def _render_hidden(rows: Sequence[Contribution], shown: Sequence[Contribution]) -> Sequence[Text]:
-    """Render how many rows are not shown, by state."""
-    names = {row.subtask.subtask_id for row in shown}
-    counts = Counter(row.subtask.state for row in rows if row.subtask.subtask_id not in names)
-    parts = [f"{count} {translate(f'states.{state}')}" for state, count in counts.items()]
-    text = translate("team_view.more", count=counts.total(), parts=translate("counts.comma").join(parts))
-    return (Text(f"   {text}", style="dim"),) if counts else ()
-
-
-def _render_head(stage: Stage) -> Text:
+    count = max(min(MAX_ROWS, height - ROWS_AROUND), 1)
     number, total = find_phase(stage)
-    head = Text(translate("team_view.phase", number=number, total=total), style="bold")
+    head = Text(translate("team_view.phase", number=number, total=total), "bold", no_wrap=True, overflow="ellipsis")
     head.append(f" {strip_control_characters(shorten(stage.intention, 200))}", style="not bold")
-    head.no_wrap, head.overflow = True, "ellipsis"
-    return head
+    table = _render_table(history, LIVE_COLUMNS, rows, count, is_expanded=True)
+    return (Text(""), head, *table, _render_foot(history, stage, now))
 
 
-def _render_live_row(history: TeamHistory, row: Contribution) -> list[Text]:
-    subtask, spent, state = row.subtask, row.spent, history.state
+def render_results(history: TeamHistory, max_rows: int | None = None) -> Sequence[RenderableType]:
+    """Render the subtasks of a team run with files, lines, cost and result; empty for other teams."""
+    stage = find_team_stage(history)
+    if stage is None:
+        return ()
+    rows = list_contributions(stage, history.steps, history.spent, history.at)
+    return _render_table(history, RESULT_COLUMNS, rows, max_rows)
+
+
+def _render_table(
+    history: TeamHistory,
+    columns: Sequence[Column],
+    rows: Sequence[Contribution],
+    max_rows: int | None,
+    *,
+    is_expanded: bool = False,
+) -> Sequence[RenderableType]:
+    """Render what runs and the rows around it, and how many others there are, by state."""
+    running = [index for index, row in enumerate(rows) if row.subtask.state == "running"]
+    middle = running[len(running) // 2] if running else 0
+    order = sorted(range(len(rows)), key=lambda index: (rows[index].subtask.state != "running", abs(index - middle)))
+    cells = [_render_row(history, rows[index]) for index in sorted(order[:max_rows])]
+    table = FittedTable(columns, [make_row(*(row[column.name] for column in columns)) for row in cells], is_expanded)
+    hidden = Counter(rows[index].subtask.state for index in order[len(cells) :])
+    parts = translate("counts.comma").join(f"{count} {translate(f'states.{name}')}" for name, count in hidden.items())
+    more = translate("team_view.more", count=hidden.total(), parts=parts)
+    return (table, Text(f"   {more}", style="dim")) if hidden else (table,)
+
+
+def _render_row(history: TeamHistory, row: Contribution) -> Mapping[str, Text | str]:
+    """Render the cells of a subtask, by column."""
+    subtask, spent, state, changes = row.subtask, row.spent, history.state, row.changes
     sign, style = SUBTASK_SIGNS[subtask.state]
     if any(approval.agent_id == subtask.agent and approval.state == "pending" for approval in state.approvals.values()):
         sign, style = "?", "yellow"
-    is_quiet = subtask.state not in ("running", "failed")
-    return make_row(
-        Text(sign, style=style),
-        Text(subtask.agent, style=colour(state, subtask.agent)),
-        shorten(subtask.name, MAX_NAME_CHARS),
-        shorten(_find_title(subtask), MAX_TITLE_CHARS),
-        Text(strip_control_characters(_describe_now(history, row)), style="dim" if is_quiet else ""),
-        _render_bar(row),
-        format_duration(row.millis) if row.subtask.started_at else "",
-        f"{spent.tokens:,}" if spent.tokens else "",
-        format_dollars(spent.money) if spent.money else "",
-    )
-
-
-def _find_title(subtask: Subtask) -> str:
-    """Return the title of a subtask, unless it repeats its name."""
-    return "" if subtask.title.casefold() == subtask.name else strip_control_characters(subtask.title)
+    now_style = "" if subtask.state in ("running", "failed") else "dim"
+    now = Text(strip_control_characters(_describe_now(history, row)), style=now_style)
+    title = "" if subtask.title.casefold() == subtask.name else strip_control_characters(subtask.title)
+    return {
+        "": Text(sign, style=style),
+        "agent": Text(subtask.agent, style=colour(state, subtask.agent)),
+        "subtask": shorten(subtask.name, MAX_NAME_CHARS),
+        "title": shorten(title, MAX_TITLE_CHARS),
+        "now": now,
+        "progress": _render_bar(row),
+        "time": format_duration(row.millis) if subtask.started_at else "",
+        "tokens": f"{spent.tokens:,}" if spent.tokens else "",
+        "cost": format_dollars(spent.money) if spent.money else "",
+        "attempt": str(subtask.attempt) if subtask.started_at else "",
+        "files": str(changes.file_count) if changes.file_count else "",
+        "lines": f"+{changes.added} −{changes.removed}" if changes.file_count else "",
+        "hand-off": Text(row.protocol, style="dim"),
+        "summary": now,
+    }
 
 
 def _describe_now(history: TeamHistory, row: Contribution) -> str:
@@ -163,19 +167,14 @@ def _describe_now(history: TeamHistory, row: Contribution) -> str:
             return f"{describe_step(state.steps[agent.running])}{again}"
         case "running" if agent is not None:
             return f"{describe_activity(state, agent, language)[0]}{again}"
+        case "init" if len(row.waits_for) > MAX_WAITS_NAMED:
+            return translate("team_view.waits_for_many", count=len(row.waits_for))
         case "init" if row.waits_for:
-            return _describe_wait(row)
+            return translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
         case "init":
             return f"{translate('team_view.waits_for_place')}{again}"
         case _:
             return shorten(subtask.summary, 200)
-
-
-def _describe_wait(row: Contribution) -> str:
-    """Name what a subtask waits for, or count it if that is much."""
-    if len(row.waits_for) > MAX_WAITS_NAMED:
-        return translate("team_view.waits_for_many", count=len(row.waits_for))
-    return translate("team_view.waits_for", names=translate("counts.comma").join(row.waits_for))
 
 
 def _render_bar(row: Contribution) -> Text:
@@ -196,52 +195,19 @@ def _render_foot(history: TeamHistory, stage: Stage, now: int) -> Text:
     """Render the figures of the whole run, each with its limit."""
     total, limits = history.total(), history.state.budgets[TEAM_BUDGET].limits
     done, count = count_subtasks(stage)
-    figures = [
+    work = translate("conversation.figures_work", duration=format_duration(total.millis))
+    figures = (
         (translate("team_view.subtasks", done=done, count=count), ""),
-        (translate("conversation.figures_tokens", tokens=total.tokens), f"{limits.tokens:,}" if limits.tokens else ""),
-        (format_dollars(total.money), format_dollars(limits.money) if limits.money else ""),
-        (
-            translate("conversation.figures_work", duration=format_duration(total.millis)),
-            format_duration(limits.millis) if limits.millis else "",
-        ),
-    ]
-    parts = [translate("team_view.of_limit", figure=text, limit=limit) if limit else text for text, limit in figures]
-    elapsed = format_duration(max(now - history.began_at, 0))
-    return Text(" · ".join((*parts, translate("team_view.elapsed", duration=elapsed))), style="dim")
-
-
-# ------------------------------------------------------------------------------------------------- the table of results
-
-
-def render_results(history: TeamHistory, max_rows: int = 0) -> Sequence[RenderableType]:
-    """Render the subtasks of a team run with files, lines, cost and result; empty for other teams."""
-    stage = find_team_stage(history)
-    if stage is None:
-        return ()
-    rows = list_contributions(stage, history.steps, history.spent, history.at)
-    shown = choose_rows(rows, max_rows) if max_rows else rows
-    table = FittedTable(RESULT_COLUMNS, [_render_result_row(history, row) for row in shown])
-    return (table, *_render_hidden(rows, shown))
-
-
-def _render_result_row(history: TeamHistory, row: Contribution) -> list[Text]:
-    subtask, spent, changes = row.subtask, row.spent, row.changes
-    sign, style = SUBTASK_SIGNS[subtask.state]
-    summary = _describe_wait(row) if row.waits_for else shorten(subtask.summary, 200)
-    return make_row(
-        Text(sign, style=style),
-        shorten(subtask.name, MAX_NAME_CHARS),
-        shorten(_find_title(subtask), MAX_TITLE_CHARS),
-        Text(subtask.agent, style=colour(history.state, subtask.agent)),
-        str(subtask.attempt) if subtask.started_at else "",
-        format_duration(row.millis) if subtask.started_at else "",
-        f"{spent.tokens:,}" if spent.tokens else "",
-        format_dollars(spent.money) if spent.money else "",
-        str(changes.file_count) if changes.file_count else "",
-        f"+{changes.added} −{changes.removed}" if changes.file_count else "",
-        Text(row.protocol, style="dim"),
-        Text(strip_control_characters(summary), style="dim" if subtask.state == "finished" else ""),
+        (translate("team_view.elapsed", duration=format_duration(max(now - history.began_at, 0))), ""),
+        (format_dollars(total.money), limits.money and format_dollars(limits.money)),
+        (translate("conversation.figures_tokens", tokens=total.tokens), limits.tokens and f"{limits.tokens:,}"),
+        (work, limits.millis and format_duration(limits.millis)),
     )
+    parts = (translate("team_view.of_limit", figure=text, limit=limit) if limit else text for text, limit in figures)
+    return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+# ------------------------------------------------------------------------------------------------ results for programs
 
 
 def subtask_fields(history: TeamHistory) -> dict[str, object]:
@@ -306,11 +272,7 @@ class TeamView(RunView):
 
     def _note_call(self, step: Step, sign: str, result: str) -> None:
         if not self._is_silent:
-            line = Text(f"{sign} {step.agent_id} {describe_step(step)} → {result}", style="dim")
-            is_cut = self._console.is_terminal
-            self._console.print(
-                line, no_wrap=is_cut or None, overflow="ellipsis" if is_cut else None, soft_wrap=not is_cut
-            )
+            self._print_line(Text(f"{sign} {step.agent_id} {describe_step(step)} → {result}", style="dim"))
 
     def _show(self, step: Step, event: LiveEvent) -> None:
         match event:
