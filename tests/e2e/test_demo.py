@@ -18,7 +18,9 @@ from greenroom.app.messages import translate
 from greenroom.cli.app import run
 from greenroom.cli.commands.demo import SCENES, TEAM_SCENES
 from greenroom.testing import demo_run
+from greenroom.testing.demo_team import find_role
 from tests.e2e.terminal import PATIENCE, Ended, Running, environment, greenroom
+from tests.e2e.typing import Typing
 from tests.tiers import has_bubblewrap, keep_known
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +74,29 @@ def test_the_story_of_a_team_holds_and_takes_less_than_a_minute(tmp_path: Path) 
     millis = ended.json["millis"]
     assert isinstance(millis, dict)
     assert millis["whole"] < 60_000
+
+
+@pytest.mark.prove
+def test_on_a_terminal_the_team_draws_its_table_before_and_after_the_kill(tmp_path: Path) -> None:
+    more = {**WALLED, **NOBODY, "GREENROOM_LANGUAGE": "zh"}
+    keep_known(tmp_path / "demo" / "cache")
+    words = ("demo", "--team", "--pace", "0", "--in", str(tmp_path / "demo"))
+    with Typing(tmp_path / "home", *words, columns="80", **more) as terminal:
+        terminal.until("[阶段 1/5]")
+        terminal.until("$ kill -9")
+        terminal.until("$ greenroom resume last")
+        terminal.until("[阶段 ")
+        terminal.until("│ 已应用：")
+        assert terminal.ends() == 0
+    assert terminal.raw.rindex(b"\x1b[?25h") > terminal.raw.rindex(b"\x1b[?25l"), "the cursor is visible again"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_script_knows_each_specialist_in_both_languages(language: str) -> None:
+    prompts = ROOT / "src" / "greenroom" / "abilities" / "skills" / "prompts"
+    prompt = (prompts / language / "role.md").read_text("utf-8").replace("{{ name }}", "code-writer")
+    assert find_role(prompt) == "code-writer"
+    assert find_role(f"{prompt}\nWrite only: to_xml.py") == "to_xml.py"
 
 
 def plain(text: str) -> str:

@@ -32,6 +32,7 @@ from greenroom.cli.interactive.follow import follow
 from greenroom.cli.interactive.report import report_ending
 from greenroom.cli.options import Record, Replay, RunOptions
 from greenroom.cli.render.output import strip_control_characters
+from greenroom.cli.render.progress import RowProgress
 from greenroom.cli.render.team import TeamHistory
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.base.records import evolve
@@ -58,6 +59,7 @@ output = 0
 COMMAND_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 10.0
 MAX_LINE_BYTES: Final = 1 << 20
+SHOW_CURSOR: Final = "\x1b[?25h"  # a killed process leaves it hidden
 
 
 class Fact(NamedTuple):
@@ -83,6 +85,7 @@ class DemoPlay:
         self.root, self.home = folder / "shop", folder / "home"
         self.provider = TeamProvider(pace) if is_team else ScriptedProvider(pace)
         self.story, self.scenes = (team_job.STORY, TEAM_SCENES) if is_team else (job.STORY, SCENES)
+        self.has_table = is_team and isinstance(cli.progress, RowProgress)
         self.typed_commands: list[str] = []
         self.fingerprint = self.head = self.blamed_line = ""
         self.log_before_kill: DemoLog | None = None
@@ -116,14 +119,18 @@ class DemoPlay:
 
     @asynccontextmanager
     async def start(self, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Run a command in the repository. The process has ended when the block ends."""
+        """Run a command in the repository. The process has ended when the block ends.
+
+        On a terminal, a team draws its table there.
+        """
         self.show_command(f"greenroom {shlex.join(words)}")
+        is_drawn = self.has_table and words[0] in ("run", "resume")
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "greenroom.cli", *words),
             cwd=self.root,
             env=self.environment,
             stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
+            stdout=sys.stderr.fileno() if is_drawn else asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             limit=MAX_LINE_BYTES,
             start_new_session=True,
@@ -143,7 +150,8 @@ class DemoPlay:
             reading.cancel()
 
     async def _echo(self, process: asyncio.subprocess.Process) -> None:
-        assert process.stdout is not None
+        if process.stdout is None:
+            return
         async for data in process.stdout:
             if line := data.decode(errors="replace").strip():
                 self.say(strip_control_characters(line), first="   │ ", style="dim")
@@ -183,23 +191,7 @@ async def show_repository(play: DemoPlay) -> Sequence[Fact]:
 
 
 async def work_and_die(play: DemoPlay) -> Sequence[Fact]:
-    killed = await _kill_half_way(play)
-    if killed is None or play.log_before_kill is None:
-        return [Fact(held=False, text=translate("demo.ended_early"))]
-    log, base = play.log_before_kill, next(iter(play.log_before_kill.checks), None)
-    counts = (base.passed, base.failing) if base else "no check ran"
-    first = translate("demo.first_check_ran", check=base.check if base else "?", passing_tests=job.PASSING_TESTS)
-    half, changed = translate("demo.half_done"), play.list_changed(log)
-    return [
-        make_fact(first, held=counts == (job.PASSING_TESTS, 1), found=counts),
-        *killed,
-        make_fact(half, held=changed == ["export.py"], found=changed),
-        play.check_untouched(),
-    ]
-
-
-async def _kill_half_way(play: DemoPlay) -> Sequence[Fact] | None:
-    """Run the story's command and kill it when its work is half done; None if it ended before."""
+    """Run the story's command, and kill it when its work is half done."""
     if play.tier == "none":
         play.say(translate("demo.approve_checks"))
         await play.run("trust", "--yes")
@@ -209,29 +201,39 @@ async def _kill_half_way(play: DemoPlay) -> Sequence[Fact] | None:
         for task in ends:
             task.cancel()
         if not play.provider.half_done.is_set() or process.returncode is not None:
-            return None
+            return [Fact(held=False, text=translate("demo.ended_early"))]
+        await asyncio.sleep(play.pace)  # for the person to look at it
+        if play.has_table:
+            typer.echo(SHOW_CURSOR, err=True)
         play.show_command(f"kill -9 {process.pid}")
         process.kill()
         code = await asyncio.wait_for(process.wait(), COMMAND_TIMEOUT_S)
     log = play.log_before_kill = await read_log(play.home)
     running = translate("demo.step_running", steps=", ".join(log.running))
     return [
+        *(_check_writers(log) if play.story is team_job.STORY else _check_half(play, log)),
         make_fact(translate("demo.killed", pid=process.pid), held=code == -9, found=code),
         make_fact(running, held=bool(log.running)),
-    ]
-
-
-async def work_as_team_and_die(play: DemoPlay) -> Sequence[Fact]:
-    killed = await _kill_half_way(play)
-    if killed is None or play.log_before_kill is None:
-        return [Fact(held=False, text=translate("demo.ended_early"))]
-    running = [subtask.name for subtask in play.log_before_kill.subtasks if subtask.state == "running"]
-    both = translate("demo.writers_running", files=", ".join(team_job.WRITERS))
-    return [
-        *killed,
-        make_fact(both, held={"code-1", "code-2"} <= {*running}, found=running),
         play.check_untouched(),
     ]
+
+
+def _check_half(play: DemoPlay, log: DemoLog) -> Sequence[Fact]:
+    """Check that the baseline ran, and that the code is written."""
+    base, changed = next(iter(log.checks), None), play.list_changed(log)
+    counts = (base.passed, base.failing) if base else "no check ran"
+    first = translate("demo.first_check_ran", check=base.check if base else "?", passing_tests=job.PASSING_TESTS)
+    return [
+        make_fact(first, held=counts == (job.PASSING_TESTS, 1), found=counts),
+        make_fact(translate("demo.half_done"), held=changed == ["export.py"], found=changed),
+    ]
+
+
+def _check_writers(log: DemoLog) -> Sequence[Fact]:
+    """Check that both code-writers were at work."""
+    running = [subtask.name for subtask in log.subtasks if subtask.state == "running"]
+    both = translate("demo.writers_running", files=", ".join(team_job.WRITERS))
+    return [make_fact(both, held={"code-1", "code-2"} <= {*running}, found=running)]
 
 
 async def resume(play: DemoPlay) -> Sequence[Fact]:
@@ -344,12 +346,12 @@ SCENES: Final[Sequence[Scene]] = (
     ("demo.scene_undo", undo),
 )
 TEAM_SCENES: Final[Sequence[Scene]] = (
-    ("demo.scene_repository", show_repository),
-    ("demo.scene_team", work_as_team_and_die),
-    ("demo.scene_resume", resume),
+    SCENES[0],
+    ("demo.scene_team", work_and_die),
+    SCENES[2],
     ("demo.scene_team_verdict", show_team_verdict),
     ("demo.scene_team_apply", apply),
-    ("demo.scene_undo", undo),
+    SCENES[5],
 )
 
 

@@ -139,6 +139,7 @@ def _render_row(history: TeamHistory, row: Contribution) -> Mapping[str, Text | 
     now_style = "" if subtask.state in ("running", "failed") else "dim"
     now = Text(strip_control_characters(_describe_now(history, row)), style=now_style)
     title = "" if subtask.title.casefold() == subtask.name else strip_control_characters(subtask.title)
+    at_most = "≤ " if spent.estimated else ""
     return {
         "": Text(sign, style=style),
         "agent": Text(subtask.agent, style=colour(state, subtask.agent)),
@@ -147,8 +148,8 @@ def _render_row(history: TeamHistory, row: Contribution) -> Mapping[str, Text | 
         "now": now,
         "progress": _render_bar(row),
         "time": format_duration(row.millis) if subtask.started_at else "",
-        "tokens": f"{spent.tokens:,}" if spent.tokens else "",
-        "cost": format_dollars(spent.money) if spent.money else "",
+        "tokens": f"{at_most}{spent.tokens:,}" if spent.tokens else "",
+        "cost": f"{at_most}{format_dollars(spent.money)}" if spent.money else "",
         "attempt": str(subtask.attempt) if subtask.started_at else "",
         "files": str(changes.file_count) if changes.file_count else "",
         "lines": f"+{changes.added} −{changes.removed}" if changes.file_count else "",
@@ -195,12 +196,13 @@ def _render_foot(history: TeamHistory, stage: Stage, now: int) -> Text:
     """Render the figures of the whole run, each with its limit."""
     total, limits = history.total(), history.state.budgets[TEAM_BUDGET].limits
     done, count = count_subtasks(stage)
+    at_most, tokens = "≤ " if history.is_at_most else "", translate("conversation.figures_tokens", tokens=total.tokens)
     work = translate("conversation.figures_work", duration=format_duration(total.millis))
     figures = (
         (translate("team_view.subtasks", done=done, count=count), ""),
         (translate("team_view.elapsed", duration=format_duration(max(now - history.began_at, 0))), ""),
-        (format_dollars(total.money), limits.money and format_dollars(limits.money)),
-        (translate("conversation.figures_tokens", tokens=total.tokens), limits.tokens and f"{limits.tokens:,}"),
+        (f"{at_most}{format_dollars(total.money)}", limits.money and format_dollars(limits.money)),
+        (f"{at_most}{tokens}", limits.tokens and f"{limits.tokens:,}"),
         (work, limits.millis and format_duration(limits.millis)),
     )
     parts = (translate("team_view.of_limit", figure=text, limit=limit) if limit else text for text, limit in figures)
