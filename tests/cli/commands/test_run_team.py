@@ -281,7 +281,7 @@ def test_an_escalated_failure_waits_for_a_decision_and_goes_on_with_more_tries(
         (f'request = "{"x" * 20_001}"\n[[subtasks]]\nid = "a"\nagent = "review"\n', "20,001 characters"),
         ('request = "x"\n', "The plan has no subtasks."),
         (None, "p.toml cannot be read: No such file or directory."),
-        (b"\xff\xfe", "p.toml is not UTF-8 text (byte 0)."),
+        (b"\xff\xfe", "p.toml cannot be read: byte 0 is not UTF-8."),
     ],
     ids=[
         "cycle",

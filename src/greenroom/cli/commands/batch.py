@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,9 +18,16 @@ from greenroom.app.teams.analysis import TeamAnalyst
 from greenroom.cli.commands.run import start_team
 from greenroom.cli.context import Invocation, invoke, make_refusal
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.plan_review import TeamChoice, confirm_plan, open_analyst, render_estimate
+from greenroom.cli.interactive.plan_review import (
+    TeamChoice,
+    confirm_plan,
+    open_analyst,
+    read_named_file,
+    render_estimate,
+)
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
+    STDIN,
     ApplyOption,
     BranchOption,
     ModelName,
@@ -32,7 +40,6 @@ from greenroom.cli.options import (
 )
 from greenroom.cli.start import ask_trust
 from greenroom.core.base.records import evolve
-from greenroom.core.state.spec import AgentSpec
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan import Plan, PlannedSubtask
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS, is_inside
@@ -40,9 +47,7 @@ from greenroom.teamwork.plan_graph import OWN_SUBTASKS, is_inside
 MAX_ITEMS: Final = 1_000
 MAX_CONCURRENCY: Final = 64
 MAX_ID_CHARS: Final = 32
-MAX_FILE_BYTES: Final = 1_000_000
 DEFAULT_AGENT: Final = "refactor"
-WILDCARDS: Final = re.compile(r"[*?\[]")
 
 
 def batch(
@@ -88,7 +93,6 @@ def batch(
     Exit codes: 0 all items are done and verified; 1 an item or a check failed; 2; 3; 4; 5; 6; 7.
     """
     request, apply_mode = join_words([text], "task"), read_apply_mode(branch, apply=apply)
-    lines = _read_items(source) if source else []
     if not patterns and not source:
         raise typer.BadParameter(translate("batch.no_items"))
 
@@ -97,7 +101,7 @@ def batch(
         cli.app.override({"team.max_concurrent_agents": concurrency})
         options.apply(cli.app)
         ask_trust(cli, cli.app.root)
-        items = await _find_items(cli, patterns or [], lines)
+        items = await _find_items(cli, patterns or [], _read_lines(source) if source else [])
         analyst = await open_analyst(cli, model.strip())
         plan = _plan_items(analyst, request, items, agent.strip())
         choice = TeamChoice(analyst, await _confirm(cli, analyst, plan, len(items)))
@@ -109,39 +113,28 @@ def batch(
 # ----------------------------------------------------------------------------------------------------------- the items
 
 
-def _read_items(source: str) -> list[str]:
+def _read_lines(source: str) -> list[str]:
     """Read an item from each line of a file or of stdin."""
-    if source == "-":
-        text = read_stdin("text")
-    else:
-        try:
-            text = Path(source).read_bytes()[: MAX_FILE_BYTES + 1].decode("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else translate("batch.not_utf8", byte=error.start)
-            raise typer.BadParameter(translate("batch.unreadable", path=source, why=why)) from None
-        if len(text) > MAX_FILE_BYTES:
-            raise typer.BadParameter(translate("batch.file_too_long", path=source))
-    return list(dict.fromkeys(" ".join(line.split()) for line in text.splitlines() if line.strip()))
+    text = read_stdin("text") if source == STDIN else read_named_file(Path(source))
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
 async def _find_items(cli: Invocation, patterns: Sequence[str], lines: Sequence[str]) -> dict[str, bool]:
     """Return the items, and whether each is a file that git tracks. Raise `RefusedError` if there are none."""
     workspace, within = await open_workspace(cli.app.root), cli.app.folder.relative_to(cli.app.root)
-    items = dict[str, bool]()
-    literal = [pattern for pattern in patterns if not WILDCARDS.search(pattern) or is_visible(Path(pattern))]
-    wild = [pattern for pattern in patterns if pattern not in literal]
-    for group, is_wild in ((literal, False), *(([pattern], True) for pattern in wild)):
-        paths = [_resolve(pattern, within) for pattern in group]
-        found = await workspace.list_tracked(paths, is_pattern=is_wild) if group else ()
-        for pattern, path in zip(group, paths, strict=True):
-            if not found or not (is_wild or any(name == path or name.startswith(f"{path}/") for name in found)):
-                raise make_refusal("no_items", translate("batch.no_match", pattern=pattern))
+    tracked, items = {*await workspace.list_tracked(["."])}, dict[str, bool]()
+    for pattern in patterns:
+        path = posixpath.normpath(within / pattern)
+        if path != "." and not is_inside(path):
+            raise make_refusal("outside", translate("batch.outside", pattern=pattern))
+        is_pattern = not is_visible(cli.app.folder / pattern)
+        found = [path] if path in tracked else await workspace.list_tracked([path], is_pattern=is_pattern)
+        if not found:
+            raise make_refusal("no_items", translate("batch.no_match", pattern=pattern))
         items |= dict.fromkeys(found, True)
-    inside = {line: path for line in lines if is_inside(path := posixpath.normpath(within / line))}
-    tracked = set(await workspace.list_tracked(list(inside.values())) if inside else ())
     for line in lines:
-        is_file = inside.get(line) in tracked
-        items[inside[line] if is_file else line] = is_file
+        path = posixpath.normpath(within / line)
+        items |= {path: True} if path in tracked else {line: False}
     if not items:
         raise make_refusal("no_items", translate("batch.no_items"))
     if len(items) > MAX_ITEMS:
@@ -149,24 +142,15 @@ async def _find_items(cli: Invocation, patterns: Sequence[str], lines: Sequence[
     return items
 
 
-def _resolve(pattern: str, within: Path) -> str:
-    """Return a typed path or pattern, from the root of the repository. Raise `RefusedError` if it leaves that."""
-    path = posixpath.normpath(within / pattern)
-    if path != "." and not is_inside(path):
-        raise make_refusal("outside", translate("batch.outside", pattern=pattern))
-    return path
-
-
 # ------------------------------------------------------------------------------------------------------------ the plan
 
 
 def _plan_items(analyst: TeamAnalyst, request: str, items: dict[str, bool], agent: str) -> Plan:
     """Return a plan with a subtask for each item. They do not depend on each other."""
-    spec = analyst.profiles.get(agent)
-    limit, seconds = analyst.settings.max_concurrent_agents, 0
+    spec, limit, seconds = analyst.profiles.get(agent), analyst.settings.max_concurrent_agents, 0
     if spec is not None and spec.cooperation is not None:
         seconds = spec.cooperation.seconds
-        analyst.profiles.register(_allow_at_once(spec, limit))
+        analyst.profiles.register(evolve(spec, cooperation=evolve(spec.cooperation, concurrency=limit)))
     analyst.settings = evolve(analyst.settings, max_subtasks=MAX_ITEMS)
     return Plan(
         request=request,
@@ -189,18 +173,13 @@ def _plan_items(analyst: TeamAnalyst, request: str, items: dict[str, bool], agen
     )
 
 
-def _allow_at_once(spec: AgentSpec, count: int) -> AgentSpec:
-    """Return the profile with as many agents at once as the batch has."""
-    return evolve(spec, cooperation=evolve(spec.cooperation, concurrency=count)) if spec.cooperation else spec
-
-
 def _name_items(items: Iterable[str]) -> Iterator[str]:
     """Name the subtask of each item after its end, such as `shop-cart-py`. Equal names get a number."""
-    used = set[str]()
+    used = {"", *OWN_SUBTASKS}
     for number, item in enumerate(items, start=1):
         words = re.sub(r"[^a-z0-9]+", "-", item.lower())[-MAX_ID_CHARS:].strip("-")
-        name = words if words and words not in used else f"{words}-{number}".strip("-")
-        name = name if name not in OWN_SUBTASKS else f"{name}-{number}"
+        numbered = (f"{words}-{other}".strip("-") for other in count(number))
+        name = next(name for name in chain((words,), numbered) if name not in used)
         used.add(name)
         yield name
 

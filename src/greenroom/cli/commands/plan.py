@@ -16,11 +16,11 @@ from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import (
-    PlanDraft,
     edit_plan,
+    keep_draft,
     make_parser,
     open_analyst,
-    read_plan_file,
+    read_named_file,
     render_proposal,
 )
 from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, PlannerOption, RunOptions, ToDo, read_request
@@ -113,7 +113,7 @@ async def replan(
         if agent.spec.proof == HAND_IN:
             analyst.profiles.register(agent.spec)
     parse = make_parser(analyst, old)
-    plan = read_plan_file(file, parse) if file is not None else await edit_plan(cli, text, parse)
+    plan = parse(read_named_file(file)) if file is not None else await edit_plan(cli, text, parse)
     if plan is None:
         cli.progress.note(translate("teams.not_replanned"), style="bold")
         return cli.out.result("cancelled", Exit.FAILED, team=team)
@@ -121,7 +121,7 @@ async def replan(
         await cli.runtime.ask(team, build_replan(*await _find_stage(cli, team), complete_plan(plan)))
     except RefusedError:
         if file is None:
-            cli.progress.note(translate("plan.kept", path=PlanDraft(render_plan_text(plan)).path), style="bold")
+            cli.progress.note(translate("plan.kept", path=keep_draft(render_plan_text(plan))), style="bold")
         raise
     cli.out.show(translate("teams.replanned", team=team, subtasks=", ".join(part.id for part in plan.subtasks)))
     if await cli.runtime.log.holder(team) is None:
@@ -151,7 +151,8 @@ def mark_states(text: str, stage: Stage) -> str:
 
 def describe_proposal(proposal: TeamProposal) -> Data:
     """Return a proposal as fields for programs."""
-    analysis = proposal.analysis
+    analysis, estimate = proposal.analysis, proposal.analysis.estimate
+    ranges = {"seconds": estimate.seconds, "tokens": estimate.tokens, "cost": estimate.cost}
     return {
         "request": proposal.request,
         "task_types": list(analysis.task_types),
@@ -160,9 +161,8 @@ def describe_proposal(proposal: TeamProposal) -> Data:
         "recommended": [to_json_dict(advice) for advice in analysis.recommended],
         "can_parallelize": analysis.can_parallelize,
         "estimate": {
-            **to_full_dict(analysis.estimate),
-            **{key: to_json_dict(getattr(analysis.estimate, key)) for key in ("seconds", "tokens")},
-            "cost": to_json_dict(analysis.estimate.cost) if analysis.estimate.cost is not None else None,
+            **to_full_dict(estimate),
+            **{key: value and to_json_dict(value) for key, value in ranges.items()},
         },
         "team": to_full_dict(proposal.decision),
         "subtasks": [to_full_dict(subtask) for subtask in proposal.plan.subtasks],

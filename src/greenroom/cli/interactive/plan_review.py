@@ -7,10 +7,10 @@ import io
 import os
 import shlex
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final, TypeAlias
 
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
@@ -29,17 +29,18 @@ from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
 COLUMNS: Final = (
     Column(name="subtask"),
     Column(name="phase"),
-    Column(name="agent"),
-    Column(name="duty", can_shrink=True, min_terminal_width=80),
+    Column(name="agent", min_terminal_width=70),
+    Column(name="duty", can_shrink=True, min_terminal_width=100),
     Column(name="after", can_shrink=True),
-    Column(name="writes", can_shrink=True),
+    Column(name="writes", can_shrink=True, min_terminal_width=80),
     Column(name="time", right=True),
 )
 EDITORS: Final = ("nano", "vim", "vi")
 """Editors that are tried if neither $VISUAL nor $EDITOR is set."""
 
-MAX_PLAN_BYTES: Final = 1_000_000
-Parse: TypeAlias = Callable[[str], Plan | PlanFault]
+MAX_FILE_BYTES: Final = 1_000_000
+Parse: TypeAlias = Callable[[str], Plan]
+"""Reads the text of a plan. Raises `PlanFault`, with the line, if it cannot be used."""
 
 
 async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
@@ -55,31 +56,31 @@ async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     )
 
 
-def read_plan_file(path: Path, parse: Parse) -> Plan:
-    """Read a saved plan. Raise `PlanFault`, with the line, if it cannot be used."""
+def read_named_file(path: Path) -> str:
+    """Return the text of a file that the person named. Raise `RefusedError` if it cannot be read."""
     try:
-        content = path.read_bytes()
-        text = content[: MAX_PLAN_BYTES + 1].decode("utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+        if len(content) <= MAX_FILE_BYTES:
+            return content.decode("utf-8-sig")
+        why = translate("plan.file_too_long")
     except OSError as error:
-        why = translate("plan.unreadable", path=path, why=error.strerror)
-        raise make_refusal("unreadable_plan", why) from None
+        why = str(error.strerror)
     except UnicodeDecodeError as error:
-        why = translate("plan.not_utf8", path=path, byte=error.start)
-        raise make_refusal("unreadable_plan", why) from None
-    plan = parse(text)
-    if isinstance(plan, PlanFault):
-        raise plan
-    return plan
+        why = translate("plan.not_utf8", byte=error.start)
+    raise make_refusal("unreadable", translate("plan.unreadable", path=path, why=why))
 
 
 def make_parser(analyst: TeamAnalyst, old: Plan | None = None) -> Parse:
     """Return the parser of an edited plan. With the `old` plan of a run, only the subtasks can change."""
 
-    def parse(text: str) -> Plan | PlanFault:
+    def parse(text: str) -> Plan:
         plan = parse_plan_text(text, analyst.names, analyst.settings)
-        for key in ("request", "on_failure", "max_concurrent") if old is not None and isinstance(plan, Plan) else ():
-            if getattr(plan, key) != getattr(old, key):
-                return PlanFault("plan.only_subtasks", key=key)
+        if isinstance(plan, PlanFault):
+            raise plan
+        for key in ("request", "on_failure", "max_concurrent"):
+            if old is not None and getattr(plan, key) != getattr(old, key):
+                raise PlanFault("plan.only_subtasks", key=key)
         return plan
 
     return parse
@@ -122,7 +123,7 @@ def _render_subtasks(proposal: TeamProposal, width: int) -> Iterator[str]:
     rows = [
         make_row(
             f"{'*' if subtask.id in critical else ' '} {subtask.id}",
-            translate(f"plan.{_find_kind(phases[subtask.id])}", number=phases[subtask.id].number),
+            _format_phase(phases[subtask.id]),
             members[subtask.id],
             subtask.name,
             ", ".join(subtask.dependencies),
@@ -136,20 +137,21 @@ def _render_subtasks(proposal: TeamProposal, width: int) -> Iterator[str]:
     yield from (line.rstrip() for line in out.getvalue().splitlines())
 
 
-def _find_kind(phase: Phase) -> str:
-    return "parallel_phase" if phase.can_parallelize else "single_phase"
+def _format_phase(phase: Phase) -> str:
+    key = "parallel_phase" if phase.can_parallelize else "single_phase"
+    return translate(f"plan.{key}", number=phase.number)
 
 
 def render_estimate(estimate: Estimate, model: str) -> str:
     """Return the line about time, tokens and cost, and what they are based on."""
     cost = estimate.cost
-    money = [format_dollars(round(value * MILLIONTHS_PER_DOLLAR)) for value in (cost.low, cost.high)] if cost else []
+    money = _format_range(cost, lambda value: format_dollars(round(value * MILLIONTHS_PER_DOLLAR))) if cost else ""
     key = "plan.cost" if money else "plan.cost_unknown" if model else "plan.cost_no_model"
     return translate(
         "plan.estimate",
-        minutes=_format_minutes(estimate.seconds),
-        tokens="–".join(f"{max(1, round(value / 1000))}k" for value in (estimate.tokens.low, estimate.tokens.high)),
-        cost=translate(key, money="–".join(dict.fromkeys(money)), model=model),
+        minutes=_format_range(estimate.seconds, lambda value: f"{max(1, round(value / 60))}"),
+        tokens=_format_range(estimate.tokens, lambda value: f"{max(1, round(value / 1000))}k"),
+        cost=translate(key, money=money, model=model),
         ratio=f"{estimate.parallelizable_ratio * 100:.0f}",
         serial=_format_seconds(estimate.serial_seconds),
         gain=f"{estimate.gain:.1f}",
@@ -157,9 +159,8 @@ def render_estimate(estimate: Estimate, model: str) -> str:
     )
 
 
-def _format_minutes(seconds: Range) -> str:
-    low, high = (max(1, round(value / 60)) for value in (seconds.low, seconds.high))
-    return str(low) if low == high else f"{low}–{high}"
+def _format_range(values: Range, render: Callable[[float], str]) -> str:
+    return "–".join(dict.fromkeys(map(render, (values.low, values.high))))
 
 
 def _format_seconds(seconds: float) -> str:
@@ -186,7 +187,7 @@ async def choose_team(
     proposal = (
         await analyst.propose(request, planner)
         if file is None
-        else analyst.assess(read_plan_file(file, make_parser(analyst)))
+        else analyst.assess(make_parser(analyst)(read_named_file(file)))
     )
     if file is None and not proposal.decision.is_team:
         for line in (describe_types(proposal), proposal.decision.reason):
@@ -228,38 +229,31 @@ async def confirm_plan(cli: Invocation, analyst: TeamAnalyst, proposal: TeamProp
 
 async def edit_plan(cli: Invocation, text: str, parse: Parse) -> Plan | None:
     """Let the person edit a plan until it has no fault; None if they cancel. A text that is not used is kept."""
-    draft = PlanDraft(text)
+    path = keep_draft(text)
     while True:
-        await _open_editor(cli, draft.path)
-        edited = draft.read()
-        plan = parse(edited) if edited.strip() else None
-        if not isinstance(plan, PlanFault):
-            draft.delete()
+        await _open_editor(cli, path)
+        edited = path.read_text("utf-8", errors="replace")
+        try:
+            plan = parse(edited) if edited.strip() else None
+        except PlanFault as fault:
+            cli.progress.note(strip_control_characters(str(fault)), style="yellow")
+        else:
+            path.unlink(missing_ok=True)
             return plan
-        cli.progress.note(strip_control_characters(str(plan)), style="yellow")
         try:
             choice = ask_line(translate("plan.edit_again")).strip().lower()
         except PersonLeft:
             choice = "x"
         if choice in ("x", "cancel"):
-            cli.progress.note(translate("plan.kept", path=draft.path), style="bold")
+            cli.progress.note(translate("plan.kept", path=path), style="bold")
             return None
 
 
-class PlanDraft:
-    """A file with a plan that a person edits."""
-
-    def __init__(self, text: str) -> None:
-        number, name = tempfile.mkstemp(prefix="greenroom-plan-", suffix=".toml")
-        self.path: Final = Path(name)
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def read(self) -> str:
-        return self.path.read_bytes().decode("utf-8", "replace")
-
-    def delete(self) -> None:
-        self.path.unlink(missing_ok=True)
+def keep_draft(text: str) -> Path:
+    """Write a plan to a new file that a person can edit."""
+    with NamedTemporaryFile("w", encoding="utf-8", prefix="greenroom-plan-", suffix=".toml", delete=False) as file:
+        file.write(text)
+    return Path(file.name)
 
 
 async def _open_editor(cli: Invocation, path: Path) -> None:

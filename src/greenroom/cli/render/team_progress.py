@@ -66,13 +66,13 @@ RESULT_COLUMNS: Final = (
     Column(name="subtask"),
     Column(name="title", can_shrink=True, min_terminal_width=110),
     Column(name="agent", min_terminal_width=60),
-    Column(name="attempt", right=True, min_terminal_width=120),
+    Column(name="attempt", right=True, min_terminal_width=130),
     Column(name="time", right=True),
     Column(name="tokens", right=True, min_terminal_width=100),
     Column(name="cost", right=True, min_terminal_width=70),
     Column(name="files", right=True, min_terminal_width=70),
     Column(name="lines", right=True),
-    Column(name="hand-off", min_terminal_width=130),
+    Column(name="hand-off", min_terminal_width=160),
     Column(name="summary", can_shrink=True),
 )
 
