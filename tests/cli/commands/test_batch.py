@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.runtime import Runtime
+from greenroom.cli.commands.batch import name_items
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.events import Event
 from greenroom.core.state.stage import SubtaskAssigned, SubtaskEnded
@@ -160,3 +161,8 @@ def test_items_come_from_lines_and_files_among_them_are_the_write_set(
     assert isinstance(shown, list)
     writes = {row["title"]: row.get("writes") for row in shown[0]["stages"][0]["subtasks"]}
     assert (writes["shop/part0.py"], writes["the button colours"]) == (["shop/part0.py"], None)
+
+
+def test_each_item_has_a_name_of_its_own() -> None:
+    items = ("a-3", "a", "A!", "verify", "按钮", "src/app/[id]/page.tsx", "x" * 40)
+    assert [*name_items(items)] == ["a-3", "a", "a-4", "verify-4", "5", "src-app-id-page-tsx", "x" * 32]

@@ -165,7 +165,7 @@ def _plan_items(analyst: TeamAnalyst, request: str, items: dict[str, bool], agen
                 required=False,
                 tries=analyst.settings.tries,
             )
-            for name, (item, is_file) in zip(_name_items(items), items.items(), strict=True)
+            for name, (item, is_file) in zip(name_items(items), items.items(), strict=True)
         ),
         source="file",
         on_failure="continue",
@@ -173,7 +173,7 @@ def _plan_items(analyst: TeamAnalyst, request: str, items: dict[str, bool], agen
     )
 
 
-def _name_items(items: Iterable[str]) -> Iterator[str]:
+def name_items(items: Iterable[str]) -> Iterator[str]:
     """Name the subtask of each item after its end, such as `shop-cart-py`. Equal names get a number."""
     used = {"", *OWN_SUBTASKS}
     for number, item in enumerate(items, start=1):
