@@ -97,7 +97,7 @@ def test_one_failed_item_stops_no_other_and_the_exit_code_says_so(parts: Path, g
     ended = greenroom("batch", "port to pathlib", *PARTS, "--yes", "--apply")
     assert ended.code == 1
     assert "4 items, agent refactor, at most 8 at once" in ended.err
-    assert "Not finished (1): shop-part1-py." in ended.err
+    assert "Not finished (1): shop-part1-py. The verified change of the others is applied." in ended.err
     row = next(line for line in ended.err.splitlines() if line.startswith("✗  shop-part1-py"))
     assert "It cannot be ported." in row
     assert [(parts / path).read_text() for path in PARTS] == ["x = 2\n", "x = 1\n", "x = 2\n", "x = 2\n"]
@@ -166,3 +166,17 @@ def test_items_come_from_lines_and_files_among_them_are_the_write_set(
 def test_each_item_has_a_name_of_its_own() -> None:
     items = ("a-3", "a", "A!", "verify", "按钮", "src/app/[id]/page.tsx", "x" * 40)
     assert [*name_items(items)] == ["a-3", "a", "a-4", "verify-4", "5", "src-app-id-page-tsx", "x" * 32]
+
+
+@needs_sandbox
+def test_a_batch_with_more_items_than_a_plan_may_have_gets_another_plan(
+    parts: Path, greenroom: Type, script: Script, tmp_path: Path
+) -> None:
+    (parts / ".greenroom").mkdir()
+    (parts / ".greenroom" / "config.toml").write_text("[team]\nmax_subtasks = 2\n")
+    script(port_all())
+    assert greenroom("batch", "port it", *PARTS, "--yes", "--max-tokens", "1", "--concurrency", "1").code == 5
+    plan = tmp_path / "plan.toml"
+    plan.write_text(greenroom("replan", "last", "--show").out.replace("tries = 2", "tries = 3"))
+    ended = greenroom("replan", "last", "--file", str(plan))
+    assert ended.code == 0, ended.err

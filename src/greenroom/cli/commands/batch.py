@@ -83,7 +83,8 @@ def batch(
     """Do the same task for many files, several at once.
 
     Each item has its own agent and worktree. If one fails, the others continue. The change of all is then checked as
-    a whole, and you decide about it. An interrupted batch continues with `greenroom resume`.
+    a whole, and you decide about it. With --apply, what is verified is applied even if an item failed. An interrupted
+    batch continues with `greenroom resume`.
 
     Examples:
       greenroom batch "port to pathlib" 'src/**/*.py'

@@ -27,7 +27,7 @@ from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, PlannerOption,
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import Data, to_full_dict
+from greenroom.core.base.records import Data, evolve, to_full_dict
 from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.team_state import TeamState
@@ -112,6 +112,8 @@ async def replan(
     for agent in state.agents.values():  # a program can have registered profiles that no file has
         if agent.spec.proof == HAND_IN:
             analyst.profiles.register(agent.spec)
+    most = max(analyst.settings.max_subtasks, len(old.subtasks))  # a batch has more
+    analyst.settings = evolve(analyst.settings, max_subtasks=most)
     parse = make_parser(analyst, old)
     plan = parse(read_named_file(file)) if file is not None else await edit_plan(cli, text, parse)
     if plan is None:

@@ -404,7 +404,10 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
     reasons, fault = report.verdict.reasons, apply_result.fault if apply_result is not None else ""
     code = reasons[0].code if report.verdict.state == "unverified" and reasons else ""
     why = "" if code and "failed" in states else "; ".join(report.reasons)
-    final_ending = evolve(ending, fault=fault or find_unfinished(ending.history), unverified=code, why=why)
+    unfinished = find_unfinished(ending.history)
+    if unfinished and apply_result is not None and apply_result.done and report.diff.changes:
+        unfinished += translate("run.rest_on_branch" if apply_mode else "run.rest_applied", name=apply_mode)
+    final_ending = evolve(ending, fault=fault or unfinished, unverified=code, why=why)
     return report_ending(cli, team, final_ending, printed=printed, extra_fields=extra_fields, has_head=True)
 
 
