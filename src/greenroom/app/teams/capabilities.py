@@ -16,7 +16,7 @@ from greenroom.abilities.tools.tool import CardedTool, WrappedTool, make_card
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.start import read_model_name
-from greenroom.app.messages import LANGUAGES
+from greenroom.app.messages import LANGUAGES, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
 from greenroom.app.runs.workspaces import find_snapshot
@@ -251,12 +251,21 @@ class SubtaskTool:
         self._worktrees = worktrees
 
     def terms(self, state: TeamState, step: Step) -> StepTerms:
-        """Return the terms in that worktree."""
-        return self._worktrees.find(state, step, self.name).terms(state, step)
+        """Return the terms in that worktree. If they deny checks, `run` ends the subtask with the reason."""
+        terms = self._worktrees.find(state, step, self.name).terms(state, step)
+        return evolve(terms, verdict="allow") if self._is_denied(terms) else terms
 
     async def run(self, context: StepContext) -> Outcome:
         """Run the tool in that worktree."""
-        return await self._worktrees.find(context.state, context.step, self.name).run(context)
+        tool = self._worktrees.find(context.state, context.step, self.name)
+        if self._is_denied(terms := tool.terms(context.state, context.step)):
+            why = translate("teams.checks_denied", why=terms.rule.partition(". Do without")[0])
+            end = build_finish(context.step, why, failed=True)
+            return Outcome(state="failed", error=why, intents=(end,))
+        return await tool.run(context)
+
+    def _is_denied(self, terms: StepTerms) -> bool:
+        return self.name in (BASELINE, DELIVER) and terms.verdict == "deny"
 
 
 class OpenWorkspaceTool(CardedTool):

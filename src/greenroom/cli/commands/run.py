@@ -312,9 +312,9 @@ PROGRAM_NAME: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 
 
 def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool) -> CheckPlan | None:
-    """Print the checks that will verify the change, after asking about new ones; None if the person left."""
+    """Print the checks of the change, after asking about new ones, unless with --yes; None if the person left."""
     plan = plan_project_checks(root, sandboxed=sandboxed)
-    if plan.unapproved and cli.is_attended:
+    if plan.unapproved and cli.is_attended and not cli.app.is_auto_approved:
         try:
             chosen = _choose_checks(cli, plan, root)
         except PersonLeft:

@@ -35,6 +35,7 @@ from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import DELIVER
 from greenroom.teamwork.plan import TeamSettings
+from greenroom.teamwork.plan_graph import VERIFY_SUBTASK
 
 MAX_ROWS: Final = 20  # rows of the live table
 ROWS_AROUND: Final = 8  # lines of the screen that the live table leaves free
@@ -224,8 +225,10 @@ def subtask_fields(history: TeamHistory) -> dict[str, object]:
 def find_unfinished(history: TeamHistory) -> str:
     """Return a sentence about the subtasks of an ended team run that are not finished; empty if all are."""
     stage = find_team_stage(history)
-    names = [subtask.name for subtask in stage.subtasks if subtask.state != "finished"] if stage is not None else []
-    return translate("team_view.unfinished", count=len(names), names=shorten_names(names)) if names else ""
+    rest = [subtask for subtask in stage.subtasks if subtask.state != "finished"] if stage is not None else []
+    text = translate("team_view.unfinished", count=len(rest), names=shorten_names([part.name for part in rest]))
+    why = rest[0].summary if len(rest) == 1 and rest[0].name == VERIFY_SUBTASK else ""
+    return f"{text} {why}".rstrip() if rest else ""
 
 
 # ------------------------------------------------------------------------------------------------------------ the view
