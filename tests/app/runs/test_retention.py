@@ -78,11 +78,18 @@ async def left(runtime: Runtime, person: Person) -> tuple[set[str], set[str]]:
     return streams, {kept.run for kept in await (await open_workspace(person.root)).list_kept_runs()}
 
 
-@pytest.mark.parametrize("ending", ["applied", "undone", "empty"])
+@pytest.mark.parametrize("ending", ["applied", "undone", "discarded", "failed once", "empty"])
 async def test_what_a_person_has_decided_goes_after_its_days(runtime: Runtime, person: Person, ending: str) -> None:
     team = await ran(runtime, person)
-    if ending != "empty":
-        await work(person, team)
+    if ending == "discarded":
+        for thread in ("doc", "code"):
+            await work(person, team, thread, merge=thread == "code")
+        await (await open_workspace(person.root)).discard(team)
+        assert await (await open_workspace(person.root)).tip(team, "doc")
+    elif ending != "empty":
+        if ending == "failed once":
+            await work(person, team, "code", merge=False)
+        await work(person, team, "code.2" if ending == "failed once" else "code")
         done = await applied(person, team)
         if ending == "undone":
             assert isinstance(await (await open_workspace(person.root)).undo(done.id), UndoResult)
@@ -95,14 +102,22 @@ async def test_what_a_person_has_decided_goes_after_its_days(runtime: Runtime, p
     assert await remove_old_team_runs(runtime, 30, LATER) == []
 
 
-@pytest.mark.parametrize("case", ["not applied", "not merged", "not over", "no team", "a file in no commit"])
+@pytest.mark.parametrize(
+    "case",
+    ["not applied", "not merged", "discarded before", "failed twice", "not over", "no team", "a file in no commit"],
+)
 async def test_anything_else_stays(runtime: Runtime, person: Person, case: str) -> None:
     kit = CHANGE_RUN if case == "no team" else TEAM_RUN
     team = await ran(runtime, person, kit=kit, over=case != "not over")
     await work(person, team)
-    if case != "not applied":
-        await applied(person, team)
     workspace = await open_workspace(person.root)
+    if case == "discarded before":
+        await workspace.discard(team)
+        await work(person, team, "doc", merge=False)
+    elif case != "not applied":
+        await applied(person, team)
+    for attempt in ("doc", "doc.2") if case == "failed twice" else ():
+        await work(person, team, attempt, merge=False)
     if case == "not merged":
         await work(person, team, "doc", merge=False)
     if case == "a file in no commit":

@@ -226,7 +226,9 @@ class TeamPlay:
             for spec in found
         }
 
-    async def create(self, plan: Plan, *, splits: bool = True, wanted: RunFlags = DEFAULT_RUN_FLAGS) -> None:
+    async def create(
+        self, plan: Plan, *, splits: bool = True, setup: bool = False, wanted: RunFlags = DEFAULT_RUN_FLAGS
+    ) -> None:
         """Create the run."""
         self.team = await create_team_run(
             self.runtime,
@@ -237,6 +239,7 @@ class TeamPlay:
             workspace=str(self.root),
             limits=LIMITS,
             splits=splits,
+            setup=setup,
             wanted=wanted,
         )
 

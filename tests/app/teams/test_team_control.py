@@ -8,6 +8,7 @@ import pytest
 
 from greenroom.app.conversation.send import send_to_run
 from greenroom.app.lookup import TaskReference
+from greenroom.app.runs.workspaces import list_rewind_points, rewind_run
 from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId
@@ -184,6 +185,36 @@ async def test_a_running_team_gets_another_plan() -> None:
         assert status.state == "finished", status
         assert (await play.ends()).keys() == {"baseline", "code", "test", "doc", "verify"}
         assert play.files().keys() == {"shop/tax.py", "tests/test_tax.py", "docs/tax.md"}
+
+
+async def test_a_rewound_team_prepares_the_worktrees_that_it_goes_on_in(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    config = tmp_path / "config" / "greenroom" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[workspace]\nsetup = "mkdir __pycache__"\n')
+    asks = call("execute_script", interpreter="bash", script="test -d __pycache__ && echo ready")
+    cues = (
+        *plays("code-writer-1", asks, call("rewrite", file="shop/tax.py", content=TAX), done(handoff=report_files())),
+        *writes("code-writer-2", "shop/discount.py", DISCOUNT),
+    )
+    gates = {("code-writer-1", 1): Gate()}
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.create(BOTH, setup=True)
+        await play.runtime.start(play.team)
+        await gates["code-writer-1", 1].is_reached.wait()
+        await play.until(lambda stage: is_state(stage, "code-2", "finished"))
+        await play.runtime.stop(play.team)
+        point = (await list_rewind_points(play.runtime, play.team))[-1]
+        gates["code-writer-1", 1].is_open.set()
+        play.team = await rewind_run(play.runtime, play.app.steps, play.team, point)
+        await play.runtime.start(play.team)
+        status = await play.end()
+        assert status.state == "finished", status
+        assert "ready" in str(await play.results("execute_script", "code-writer-1"))
+        assert [len(await play.steps("prepare", f"code-writer-{number}")) for number in (1, 2)] == [2, 1]
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}
 
 
 @pytest.mark.usefixtures("shop")

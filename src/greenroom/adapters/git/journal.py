@@ -196,11 +196,11 @@ async def list_unfinished(repository: Repository) -> list[JournalEntry]:
 
 
 async def list_unapplied(
-    repository: Repository, applied: Iterable[JournalEntry], base: str, tips: Sequence[str]
+    repository: Repository, applied: Iterable[JournalEntry], known: Iterable[str], tips: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return the subjects of commits that lead to these tips, but neither to the base nor to an applied tip. Missing
-    commits are skipped."""
-    excluded = [f"^{name}" for name in (base, *(paper.tip for paper in applied)) if name]
+    """Return the subjects of commits that lead to these tips, but neither to a known commit nor to an applied tip.
+    Missing commits are skipped."""
+    excluded = [f"^{name}" for name in (*known, *(paper.tip for paper in applied)) if name]
     revisions = "".join(f"{name}\n" for name in (*tips, *excluded))
     words = ("log", "--no-show-signature", "--format=%s", "--ignore-missing", "--stdin")
     output = await repository.plain_git.run(*words, stdin=revisions.encode()) if tips else b""

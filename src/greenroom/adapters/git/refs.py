@@ -27,6 +27,12 @@ FORBIDDEN_IN_NAMES: Final = re.compile(r"[<>\x00-\x1f]")
 
 TRAILER_PREFIX: Final = "Greenroom-"
 TRAILER_LINE: Final = re.compile(r"^Greenroom-([A-Za-z]+): (.*)$")
+DISCARDED: Final = "@discarded"
+"""The part of refs to commits that a person wants no more."""
+
+ATTEMPT: Final = re.compile(r"(.+?)(?:(?:\.|%2e)(\d+))?")
+"""The ref of a thread: its subtask and, after the first one, the number of its attempt."""
+
 TRAILER_NAMES: Final = ("run", "task", "agent", "step", "key")
 
 Ref: TypeAlias = tuple[str, str, str]
@@ -48,6 +54,13 @@ def escape_name(name: str) -> str:
 
 def _escape(letter: str) -> str:
     return "".join(f"%{byte:02x}" for byte in letter.encode(errors="surrogateescape"))
+
+
+def list_last_attempts(tips: Mapping[str, str]) -> list[str]:
+    """Return the tips of threads, without attempts that another one followed: `code` if there is `code.2`."""
+    attempts = [(*match.groups(), tip) for name, tip in tips.items() if (match := ATTEMPT.fullmatch(name))]
+    last = {thread: tip for thread, _, tip in sorted(attempts, key=lambda entry: int(entry[1] or 1))}
+    return list(last.values())
 
 
 def make_base_ref(run: str) -> str:

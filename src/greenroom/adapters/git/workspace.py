@@ -28,10 +28,12 @@ from greenroom.adapters.git.journal import (
     select_states,
 )
 from greenroom.adapters.git.refs import (
+    DISCARDED,
     REF_ROOT,
     escape_name,
     find_ref,
     is_ancestor,
+    list_last_attempts,
     list_refs,
     make_base_ref,
     make_message,
@@ -214,12 +216,13 @@ class GitWorkspace:
         kept_runs = list[RetainedRun]()
         for run in dict.fromkeys(_parse_run(name) for name, _, _ in refs):
             refs_of_run = {name.split("/")[3]: commit for name, commit, _ in refs if _parse_run(name) == run}
-            tips = [commit for name, commit in refs_of_run.items() if not name.startswith("@")]
+            tips = list_last_attempts({name: tip for name, tip in refs_of_run.items() if not name.startswith("@")})
+            gone = [tip for name, tip, _ in refs if _parse_run(name) == run and name.split("/")[3] == DISCARDED]
             base, decided = refs_of_run.get("@base", ""), [paper for paper in entries if paper.run == run]
             applied = [paper for paper in decided if paper.state == "applied"]
             decided = [paper for paper in decided if paper.state in ("applied", "undone")]
-            unapplied = await list_unapplied(self._repository, applied, base, tips)
-            was_undone = bool(unapplied) and not await list_unapplied(self._repository, decided, base, tips)
+            unapplied = await list_unapplied(self._repository, applied, (base, *gone), tips)
+            was_undone = bool(unapplied) and not await list_unapplied(self._repository, decided, (base, *gone), tips)
             ids = tuple(paper.id for paper in applied)
             kept_runs.append(RetainedRun(run=run, base=base, unapplied=unapplied, applied=ids, undone=was_undone))
         return kept_runs
@@ -231,6 +234,13 @@ class GitWorkspace:
         head = ("HEAD",) if await find_ref(self._repository, "HEAD") else ()
         words = ("rev-list", "--objects", "--disk-usage", f"--glob={prefix}*", "--not", "--branches", "--tags")
         return int(await git.read_line(*words, "--remotes", *head))
+
+    async def discard(self, run: str) -> None:
+        prefix = f"{REF_ROOT}/{escape_name(run)}/"
+        names = {name: tip for name, tip, _ in await list_refs(self._repository, prefix)}
+        tips = {name.removeprefix(prefix): tip for name, tip in names.items() if not name.startswith(f"{prefix}@")}
+        marks = {f"{prefix}{DISCARDED}/{thread}": tip for thread, tip in tips.items()}
+        await update_refs(self._repository, {mark: f"update {mark} {tip}" for mark, tip in marks.items()})
 
     async def forget(self, run: str, *, discard: bool = False) -> RetainedRun | Conflicts:
         return await self._run_exclusively(self._forget(run, discard=discard))

@@ -497,7 +497,7 @@ class GitWorktrees:
             if is_scratch(record.thread):
                 return evolve(status, tip=tip)
             applied = [paper for paper in await list_entries(repository, record.run) if paper.state == "applied"]
-            unapplied = await list_unapplied(repository, applied, record.base, [tip])
+            unapplied = await list_unapplied(repository, applied, (record.base,), [tip])
             if not (place / "tree").is_dir():
                 return evolve(status, tip=tip, orphan=_describe_deleted(record.run, unapplied))
             uncommitted, skipped = await worktree.list_uncommitted()

@@ -276,8 +276,8 @@ async def measure_objects(team: Team) -> int:
 async def remove_old_team_runs(runtime: Runtime, keep_days: int, now: int) -> list[TeamId]:
     """Delete the worktrees, commits and logs of team runs that ended more than `keep_days` days before `now` (ms).
 
-    A run goes only if its change is applied, undone or empty, and if no file exists only in its worktrees. With 0 days,
-    all stay. A repository that cannot be read keeps its runs.
+    A run goes only if its change is applied, undone, discarded or empty, and if no file exists only in its worktrees.
+    With 0 days, all stay. A repository that cannot be read keeps its runs.
     """
     removed, before = list[TeamId](), now - keep_days * MILLIS_PER_DAY
     for info in await runtime.log.streams() if keep_days else ():
@@ -377,22 +377,25 @@ async def rewind_run(runtime: Runtime, history: History, team: TeamId, point: Re
         await find_snapshot((await runtime.state(new_team)).team, history)
     elif state.team.kit == CHANGE_RUN:
         await open_run_workspace((await runtime.state(new_team)).team, history)
+    if state.team.kit in CHANGING_RUNS:
         await _queue_preparation(runtime, history, new_team)
     return new_team
 
 
 async def _queue_preparation(runtime: Runtime, history: History, team: TeamId) -> None:
-    """Prepare the new worktree if the old one was prepared."""
-    preparations = [
-        step for step in await history(team) if step.work.executor == checkout.NAME and step.state == "finished"
-    ]
+    """Prepare the new worktrees if the old ones were prepared. Those of ended subtasks are not used again."""
+    work = Work(type="tool", executor=checkout.NAME, intention="Prepare the worktree.", instruction_content={})
     state = await runtime.state(team)
-    if preparations and preparations[-1].task_id in state.tasks:
-        work = Work(type="tool", executor=checkout.NAME, intention="Prepare the worktree.", instruction_content={})
-        queue_steps = QueueSteps(
-            agent_id=preparations[-1].agent_id, works=(work,), task_id=preparations[-1].task_id, place="next"
-        )
-        await runtime.ask(team, queue_steps)
+    prepared = {step.subtask_id: step for step in await history(team) if step.work.executor == checkout.NAME}
+    waiting = {step.subtask_id for step in state.steps.values() if step.work.executor == checkout.NAME}
+    working = {part.subtask_id for stage in state.stages.values() for part in stage.subtasks if part.state == "running"}
+    for name, step in prepared.items():
+        if step.state == "finished" and step.task_id in state.tasks and name in {None, *working} - waiting:
+            thread = step.thread_id if name is not None else None
+            queued = QueueSteps(
+                agent_id=step.agent_id, works=(work,), task_id=step.task_id, thread_id=thread, place="next"
+            )
+            await runtime.ask(team, queued)
 
 
 async def tell_run(runtime: Runtime, team: TeamId, text: str) -> None:

@@ -515,6 +515,7 @@ async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     ):
         raise make_refusal("not_sure", translate("change.nothing_deleted"), translate("change.delete_with_yes"))
     await drop_worktrees(reference.team)
+    await run_change.workspace.discard(reference.team)
     cli.out.show(translate("change.deleted", team=reference.team))
     if lost:
         cli.out.show(translate("change.lost", lost="; ".join(lost)))

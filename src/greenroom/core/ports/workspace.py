@@ -234,7 +234,8 @@ class BlameLine:
 @record
 class RetainedRun:
     """What a repository keeps of a run, with or without a worktree. `unapplied` are the subjects of commits that are
-    not applied; `applied` names what can still be undone. `undone` means that all of `unapplied` was applied once."""
+    neither applied nor discarded; `applied` names what can still be undone. `undone` means that all of `unapplied` was
+    applied once."""
 
     run: str
     base: str = ""
@@ -325,6 +326,9 @@ class Workspace(Protocol):
 
     async def measure(self, run: str) -> int:
         """Return the bytes in the repository that only Greenroom's refs of this run keep."""
+
+    async def discard(self, run: str) -> None:
+        """Note that a person wants nothing of what the run has committed so far. It stays until it is forgotten."""
 
     async def forget(self, run: str, *, discard: bool = False) -> RetainedRun | Conflicts:
         """Delete everything kept of a run. Afterwards it cannot be undone or resumed.
