@@ -19,7 +19,6 @@ from greenroom.app.settings import home_folder, values
 from greenroom.app.settings.values import BadValue, Reader
 from greenroom.cli.setup import read_setup
 from greenroom.core.base.errors import WorldFault
-from greenroom.teamwork.plan import PlannerKind
 
 if TYPE_CHECKING:
     from greenroom.app.context import AppContext
@@ -64,9 +63,6 @@ AgentName: TypeAlias = Annotated[
 ]
 ModelName: TypeAlias = Annotated[
     str, typer.Option("--model", "-m", metavar="NAME", help="provider:model, a role (strong, fast) or a group.")
-]
-PlannerOption: TypeAlias = Annotated[
-    PlannerKind | None, typer.Option("--planner", metavar="WHO", help="Who plans: auto, rules, model or manager.")
 ]
 YES_HELP: Final = "Approve the plan, the checks and unverified work."
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]

@@ -16,6 +16,7 @@ from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import (
+    PlannerOption,
     edit_plan,
     keep_draft,
     make_parser,
@@ -23,7 +24,7 @@ from greenroom.cli.interactive.plan_review import (
     read_named_file,
     render_proposal,
 )
-from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, PlannerOption, RunOptions, ToDo, read_request
+from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, RunOptions, ToDo, read_request
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TeamId

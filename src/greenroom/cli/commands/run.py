@@ -29,7 +29,7 @@ from greenroom.cli.commands.change import diff, discard, report_recovered
 from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
-from greenroom.cli.interactive.plan_review import TeamChoice, choose_team
+from greenroom.cli.interactive.plan_review import PlannerOption, TeamChoice, choose_team
 from greenroom.cli.interactive.report import explain_over_limit, report_ending, summarise
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
@@ -39,7 +39,6 @@ from greenroom.cli.options import (
     BranchOption,
     ModelName,
     NonInteractive,
-    PlannerOption,
     RunOptions,
     TypedRequest,
     Yes,

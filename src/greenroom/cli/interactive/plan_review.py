@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
+
+import typer
 
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import translate
@@ -38,6 +40,9 @@ COLUMNS: Final = (
 EDITORS: Final = ("nano", "vim", "vi")
 """Editors that are tried if neither $VISUAL nor $EDITOR is set."""
 
+PlannerOption: TypeAlias = Annotated[
+    PlannerKind | None, typer.Option("--planner", metavar="WHO", help="Who plans: auto, rules, model or manager.")
+]
 MAX_FILE_BYTES: Final = 1_000_000
 Parse: TypeAlias = Callable[[str], Plan]
 """Reads the text of a plan. Raises `PlanFault`, with the line, if it cannot be used."""
