@@ -11,7 +11,7 @@ import msgspec
 from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.skills.conversation.transcript import has_unread_message
 from greenroom.abilities.tools.tool import CardedTool
-from greenroom.core.base.errors import Bug
+from greenroom.core.base.errors import Bug, translate
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
@@ -33,8 +33,13 @@ UNDELIVERED_KEY: Final = "undelivered"
 CHANGED_NOTHING: Final = "Changed nothing."
 """How the summary of a writer begins whose files are as they were. It has finished: its part may have been there."""
 
+STATUS: Final = (
+    "Whether your goal is reached. `unchanged`: it was reached before, so you changed no file; the summary says why."
+)
+"""What a specialist reads about the status of its report."""
+
 MAX_REPAIRS: Final = 1
-"""How often a specialist may correct its hand-off."""
+"""How often a specialist may correct its report."""
 
 MAX_PATHS_NAMED: Final = 8
 
@@ -62,7 +67,7 @@ def build_report_schema(protocol: str) -> Data:
     return {
         "type": "object",
         "properties": {
-            "status": {"type": "string", "enum": ["done", "failed"], "description": "Whether your goal is reached."},
+            "status": {"type": "string", "enum": ["done", "unchanged", "failed"], "description": STATUS},
             "summary": {"type": "string", "description": "The result first, then what is missing."},
             "files": {**names, "description": "The files that you changed or made."},
             "tests": {**names, "description": "The tests that show it: files, or names."},
@@ -104,11 +109,11 @@ class Integration:
     merged: str = ""
     conflicts: tuple[str, ...] = ()
 
-    @property
-    def facts(self) -> Data:
-        """The commits and what changed, for the step's result."""
+    def build_facts(self, subtask: Subtask) -> Data:
+        """Return the commits and what changed, for the step's result."""
         changes = {
             "files": [change.path for change in self.changes[:MAX_PATHS_KEPT]],
+            "outside": find_outside(subtask, self.changes)[:MAX_PATHS_KEPT],
             "file_count": len(self.changes),
             "added": sum(change.added for change in self.changes),
             "removed": sum(change.removed for change in self.changes),
@@ -152,7 +157,7 @@ class HandInTool(CardedTool):
         return ()
 
     async def run(self, context: StepContext) -> Outcome:
-        """Integrate the work and end the subtask, or ask once for a valid hand-off."""
+        """Integrate the work and end the subtask, or ask once for a report that is valid and true."""
         step, subtask = context.step, find_subtask(context.state, context.step)
         if subtask.state != "running" or subtask.agent != step.agent_id:
             return Outcome(state="failed", error=f"Not handed in: {subtask.name} is no longer yours, or it is over.")
@@ -160,63 +165,96 @@ class HandInTool(CardedTool):
         cooperation = context.agent.spec.cooperation
         protocol = cooperation.protocol if cooperation is not None else ""
         fault = validate_handoff(protocol, report.handoff) if protocol and report.status != "failed" else None
-        if fault and not await _has_repaired(context, subtask):
-            return _ask_for_handoff(step, fault)
         stopped = await self._stop_background()
-        integration = await self._integrate(context, subtask, merges=report.status != "failed")
+        commit = await self._run_workspace.worktree.commit(build_mark(context))
+        changes = (await self._run_workspace.diff()).changes
+        doubt = find_doubt(subtask, report) if self._writes and not changes else ""
+        if (fault or doubt) and not await _has_repaired(context, subtask):
+            return _ask_again(step, fault or "", doubt)
+        merges = self._writes and report.status != "failed" and bool(changes)
+        integration = await self._integrate(context, subtask, Integration(commit=commit, changes=changes), merges)
         evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
         evidence += [f"no valid hand-off: {fault}"] if fault else []
-        parts = [report.summary]
-        if integration.conflicts:
-            parts = ["Not integrated, because it conflicts:", *integration.conflicts, report.summary]
-        elif self._writes and not integration.changes:
-            parts = [f"{CHANGED_NOTHING} {report.summary}"]
-        summary, has_failed = "\n".join(parts).strip(), report.status == "failed" or bool(integration.conflicts)
+        nothing = CHANGED_NOTHING if self._writes and not changes and not doubt else ""
+        summary = "\n".join((*integration.conflicts, *filter(None, (doubt,)), f"{nothing} {report.summary}".strip()))
         end = evolve(
-            build_finish(step, summary, tuple(evidence), failed=has_failed),
+            build_finish(
+                step, summary, tuple(evidence), failed=report.status == "failed" or bool(integration.conflicts or doubt)
+            ),
             output=wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None,
             final=bool(integration.conflicts),
         )
-        result = {"output": summary, **integration.facts}
+        result = {"output": summary, **integration.build_facts(subtask)}
         return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (end,))
 
-    async def _integrate(self, context: StepContext, subtask: Subtask, *, merges: bool) -> Integration:
-        """Commit the worktree. If it `merges`, merge it into the integration branch, one subtask at a time."""
-        workspace, info = self._run_workspace.workspace, build_mark(context)
-        commit = await self._run_workspace.worktree.commit(info)
-        changes = (await self._run_workspace.diff()).changes
-        if not merges or not self._writes or not changes:
-            return Integration(commit=commit, changes=changes)
-        info = evolve(info, summary=subtask.title or subtask.name)
+    async def _integrate(self, context: StepContext, subtask: Subtask, work: Integration, merges: bool) -> Integration:
+        """If it `merges`, merge the committed work into the integration branch, one subtask at a time."""
+        if not merges:
+            return work
+        info = evolve(build_mark(context), summary=subtask.title or subtask.name)
         async with self._lock:
+            workspace = self._run_workspace.workspace
             merged = await workspace.integrate(self._run_workspace.run, self._thread, MAIN_THREAD, info)
-        if isinstance(merged, Conflicts):
-            clashes = tuple(f"{clash.path}: {clash.why}" for clash in merged.clashes)
-            return Integration(commit=commit, changes=changes, conflicts=clashes)
-        return Integration(commit=commit, changes=changes, merged=merged.commit)
+        if not isinstance(merged, Conflicts):
+            return evolve(work, merged=merged.commit)
+        sides = dict[str, list[str]]()
+        for clash in merged.clashes:
+            sides.setdefault(clash.why, []).append(clash.path)
+        found = (translate("teams.conflict", sides=names, paths=_join(paths)) for names, paths in sides.items())
+        return evolve(work, conflicts=tuple(found))
 
 
 async def _has_repaired(context: StepContext, subtask: Subtask) -> bool:
-    """Return whether the specialist was already asked for a valid hand-off in this attempt."""
+    """Return whether the specialist was already asked for another report in this attempt."""
     asked = [step for step in await context.history() if step.work.executor == HAND_IN]
     return sum((step.ended_at or 0) >= (subtask.started_at or 0) for step in asked) >= MAX_REPAIRS
 
 
-def _ask_for_handoff(step: Step, fault: str) -> Outcome:
-    message = f"Not handed in: {fault} Report again with a valid `handoff`; change no files for that."
-    work = Work(type="skill", executor="converse", intention="Correct the hand-off.")
+def _ask_again(step: Step, fault: str, doubt: str) -> Outcome:
+    """Ask for another report: the hand-off has a `fault`, or there is `doubt` about what was done."""
+    how = "Report again with a valid `handoff`; change no files for that."
+    if doubt:
+        how = "Make the change, then report again. If nothing had to change, report `unchanged` and name no files."
+    message = " ".join(filter(None, ("Not handed in:", fault, doubt, how)))
+    work = Work(type="skill", executor="converse", intention="Correct the report.")
     again = QueueSteps(agent_id=step.agent_id, works=(work,), place="next")
     return Outcome(result={"output": message}, intents=(again,))
+
+
+def find_doubt(subtask: Subtask, report: SubtaskReport) -> str:
+    """Return why the report of a writer that changed no file is not believed; empty if it is, or if it has failed.
+
+    A writer without a write set need not change a file. It is believed unless it names files.
+    """
+    if report.status == "failed":
+        return ""
+    if claimed := list_claims(report):
+        return translate("teams.only_claimed", paths=_join(claimed))
+    return translate("teams.not_done") if report.status == "done" and subtask.writes else ""
+
+
+def list_claims(report: SubtaskReport) -> list[str]:
+    """Return the files that a report names as changed, in its list or in its hand-off."""
+    rows = [row for value in (report.handoff or {}).values() if isinstance(value, list) for row in value]
+    paths = [row["path"] for row in rows if isinstance(row, dict) and "change_type" in row and "path" in row]
+    return list(dict.fromkeys(str(name).removeprefix("./") for name in (*report.files, *paths)))
+
+
+def find_outside(subtask: Subtask, changes: Iterable[PathChange]) -> list[str]:
+    """Return the changed files that are not in the write set of a subtask. Without a write set there are none."""
+    paths = [change.path for change in changes if subtask.writes]
+    return [path for path in paths if not any(may_overlap(path, pattern) for pattern in subtask.writes)]
 
 
 def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integration) -> list[str]:
     """Describe what really changed, and how that differs from the report and from the write set."""
     paths = [change.path for change in integration.changes]
+    known = [*paths, *(change.before for change in integration.changes)]
     added, removed = (sum(getattr(change, name) for change in integration.changes) for name in ("added", "removed"))
     facts = [f"{len(paths)} files changed, +{added} −{removed}: {_join(paths)}"] if paths else ["no files changed"]
-    claimed = [name.removeprefix("./") for name in report.files]
-    missing = [name for name in claimed if not any(path == name or path.endswith(f"/{name}") for path in paths)]
-    outside = [path for path in paths if not any(may_overlap(path, pattern) for pattern in subtask.writes or (path,))]
+    claimed = list_claims(report)
+    missing = [name for name in claimed if not any(path == name or path.endswith(f"/{name}") for path in known)]
+    outside = find_outside(subtask, integration.changes)
     undelivered = list_undelivered(integration.commit.left_out)
     facts += [f"in no commit, kept in its worktree: {_join(undelivered)}"] if undelivered else []
     facts += [f"named but not changed: {_join(missing)}"] if missing else []

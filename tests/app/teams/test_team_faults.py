@@ -17,7 +17,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.state.stage import Stage
 from greenroom.runs.verdict import find_verdict
 from greenroom.teamwork.planner import split_by_design
-from greenroom.testing.scripted import Cue
+from greenroom.testing.scripted import Cue, ScriptedCall
 from tests.app.teams.play import (
     DISCOUNT,
     LIMITS,
@@ -40,6 +40,7 @@ from tests.app.teams.play import (
 
 REVIEW = {"overall_score": 90, "requires_changes": False}
 COMMIT = "git -c user.name=a -c user.email=a@b commit -qm x"
+WRITE_TAX = writes("code-writer-1", "shop/tax.py", TAX)
 NESTED = f"mkdir sub && cd sub && git init -q . && echo hi > f && git add f && {COMMIT}"
 
 
@@ -153,6 +154,44 @@ async def test_a_writer_that_changes_nothing_has_finished_and_its_summary_says_s
         assert (found["code"].state, found["code"].summary) == ("finished", "Changed nothing. It is there.")
         assert "Changed nothing. It is there." in reads(play.asked("review-1")[0])
         assert found["review"].summary == "fine", "a reviewer never changes files"
+
+
+CLAIM = "No file was changed, but the report names shop/disc.py."
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        (done("did it all", handoff=report_files("shop/disc.py")), CLAIM),
+        (done("did it all", handoff=report_files(), files=["./shop/disc.py"]), CLAIM),
+        (done("did it all", handoff=report_files()), "No file was changed, but the report says `done`."),
+        (done("did it all", handoff={"foo": 1}), "No file was changed, but the report says `done`."),
+        (done("did it all", status="unchanged", handoff=report_files("shop/disc.py")), CLAIM),
+    ],
+    ids=["hand-off", "list", "no claim", "no hand-off", "unchanged but claimed"],
+)
+async def test_a_writer_that_changed_nothing_is_asked_once_and_then_fails(report: ScriptedCall, why: str) -> None:
+    async with TeamPlay.open(*plays("code-writer-1", report)) as play:
+        assert (await play.play(make_plan(part("disc", writes=("shop/disc.py",))))).state == "failed"
+        assert f"{why} Make the change, then report again. If nothing had" in reads(play.asked("code-writer-1")[1])
+        disc = (await play.subtasks())["disc"]
+        assert (disc.state, disc.summary) == ("failed", f"{why}\ndid it all")
+
+
+@pytest.mark.usefixtures("shop")
+async def test_a_writer_that_is_asked_can_make_the_change_or_say_that_there_was_nothing_to_do() -> None:
+    cues = (
+        *plays("code-writer-1", done(handoff=report_files("shop/tax.py")), *(cue.reply for cue in WRITE_TAX)),
+        *plays("code-writer-2", done("It is so.", status="unchanged", handoff=report_files())),
+    )
+    async with TeamPlay.open(*cues) as play:
+        tax, disc = part("tax", writes=("shop/tax.py",)), part("disc", writes=("shop/disc.py",))
+        assert (await play.play(make_plan(tax, disc))).state == "finished"
+        found = await play.subtasks()
+        assert (found["tax"].state, found["tax"].summary) == ("finished", "shop/tax.py")
+        assert (found["disc"].state, found["disc"].summary) == ("finished", "Changed nothing. It is so.")
+        assert "`unchanged`" in str(play.asked("code-writer-2")[0].tools)
 
 
 @pytest.mark.usefixtures("shop")

@@ -30,8 +30,6 @@ from greenroom.core.ports.workspace import CommitInfo, Conflict, Conflicts, Step
 MAX_INTEGRATIONS: Final = 10_000
 """How many commits of a thread are searched for integrations."""
 
-BOTH_CHANGED: Final = "two subtasks changed it in ways that conflict"
-
 
 async def integrate(
     repository: Repository, run: str, thread: str, into: str, info: CommitInfo
@@ -61,13 +59,13 @@ async def integrate(
 async def _explain_conflicts(
     repository: Repository, paths: Sequence[str], tip: str, into: str, new_side: str
 ) -> Conflicts:
-    """Return the conflicts, with the names of both sides: the thread that changed the file last, and the new one."""
+    """Return the conflicts, each with its sides: the thread that changed the file last, and the new one."""
     clashes = list[Conflict]()
     for path in paths:
         words = ("log", "-1", "--no-show-signature", "--first-parent", "--format=%B", tip, "--", path)
         trailers = parse_trailers((await repository.plain_git.run(*words)).decode())
         earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
-        clashes.append(Conflict(path=path, why=f"{BOTH_CHANGED}: {earlier}, {new_side}"))
+        clashes.append(Conflict(path=path, why=f"{earlier}, {new_side}"))
     return Conflicts(clashes=tuple(clashes))
 
 

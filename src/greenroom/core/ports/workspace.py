@@ -156,7 +156,7 @@ class Diff:
 
 @record
 class Conflict:
-    """A conflicting file, and why it conflicts."""
+    """A conflicting file, and why it conflicts. Of an integration, `why` names the two sides."""
 
     path: str
     why: str
