@@ -36,10 +36,10 @@ class SignalStop:
         self.code = Exit.INTERRUPTED
         self._signals = find_ending_signals()
         self._work: asyncio.Task[Exit] | None = None
-        self._on_interrupt: Callable[[], None] | None = None
+        self._on_interrupt: Callable[[], object] | None = None
 
     @contextmanager
-    def redirect_interrupts(self, on_interrupt: Callable[[], None]) -> Iterator[None]:
+    def redirect_interrupts(self, on_interrupt: Callable[[], object]) -> Iterator[None]:
         """Call `on_interrupt` on Ctrl-C inside the block, and stop nothing."""
         previous, self._on_interrupt = self._on_interrupt, on_interrupt
         try:

@@ -75,6 +75,9 @@ ApplyOption: TypeAlias = Annotated[
 BranchOption: TypeAlias = Annotated[
     str | None, typer.Option("--branch", metavar="NAME", help="Put the change on this new branch if it is verified.")
 ]
+TestsMayChange: TypeAlias = Annotated[
+    bool, typer.Option("--tests-may-change", help="Allow existing tests to fail; they are listed.")
+]
 YesOption: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 

@@ -69,23 +69,14 @@ GIT_PREFIXES_KEPT: Final = ("GIT_CONFIG", "GIT_SSL", "GIT_TRACE")
 """Prefixes of git variables that do not redirect git to another repository."""
 
 
-def git_environment() -> dict[str, str]:
-    """Return the environment of this process without variables that redirect git to another repository."""
-    return {
-        name: text
-        for name, text in os.environ.items()
-        if not name.startswith("GIT_") or name.startswith(GIT_PREFIXES_KEPT)
-    }
-
-
 def command_environment() -> dict[str, str]:
-    """Return the git environment without Greenroom's variables and keys, so that the demo changes nothing of the
-    person's."""
-    dropped = ("_KEY", "_TOKEN", "PYTHONDONTWRITEBYTECODE")
+    """Return the environment of this process without Greenroom's variables, keys, and variables that redirect git to
+    another repository, so that the demo changes nothing of the person's."""
+    dropped, secret = ("GREENROOM_", "GIT_"), ("_KEY", "_TOKEN", "PYTHONDONTWRITEBYTECODE")
     variables = {
         name: value
-        for name, value in git_environment().items()
-        if not name.startswith("GREENROOM_") and not name.endswith(dropped)
+        for name, value in os.environ.items()
+        if name.startswith(GIT_PREFIXES_KEPT) or not (name.startswith(dropped) or name.endswith(secret))
     }
     path = os.pathsep.join((str(Path(sys.executable).parent), variables.get("PATH", os.defpath)))
     no_proxy = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
@@ -96,7 +87,7 @@ def git(root: Path, *words: str) -> str:
     """Run git in a folder and return its output. Raise `WorldFault` if it fails."""
     try:
         process = subprocess.run(
-            ("git", *words), cwd=root, env=git_environment(), capture_output=True, text=True, check=False
+            ("git", *words), cwd=root, env=command_environment(), capture_output=True, text=True, check=False
         )
     except FileNotFoundError:
         raise WorldFault("git or its folder was not found. Install git and try again.") from None

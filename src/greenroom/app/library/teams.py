@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from greenroom.app.context import AppContext
+from greenroom.app.conversation.chat import make_resume_intents
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.messages import translate
 from greenroom.app.task_status import TaskState, TaskStatus
@@ -16,7 +17,7 @@ from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Model, Models
-from greenroom.core.rules.intents import CancelTask, PauseTeam, ResumeTask, ResumeTeam
+from greenroom.core.rules.intents import CancelTask, PauseTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
 from greenroom.teamwork.plan import Plan, PlannerKind, TaskAnalysis
@@ -110,12 +111,8 @@ class Teams:
     async def resume(self, run_id: str) -> None:
         """Continue a paused run where it stopped."""
         runtime, team = self._app.runtime, TeamId(run_id)
-        state = await runtime.state(team)
-        task = state.tasks.get(FIRST_TASK_ID)
-        if state.team.paused is not None:
-            await runtime.ask(team, ResumeTeam())
-        if task is not None and task.paused is not None:
-            await runtime.ask(team, ResumeTask(task_id=FIRST_TASK_ID))
+        if intents := make_resume_intents(await runtime.state(team)):
+            await runtime.ask(team, *intents)
         await runtime.start(team)
 
     async def cancel(self, run_id: str) -> None:

@@ -33,6 +33,7 @@ from greenroom.cli.options import (
     ModelName,
     NonInteractive,
     RunOptions,
+    TestsMayChange,
     Yes,
     join_words,
     read_apply_mode,
@@ -73,9 +74,7 @@ def batch(
     yes: Yes = False,
     apply: ApplyOption = False,
     branch: BranchOption = None,
-    tests_may_change: Annotated[
-        bool, typer.Option("--tests-may-change", help="Allow existing tests to fail; they are listed.")
-    ] = False,
+    tests_may_change: TestsMayChange = False,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,

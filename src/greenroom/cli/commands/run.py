@@ -40,6 +40,8 @@ from greenroom.cli.options import (
     ModelName,
     NonInteractive,
     RunOptions,
+    TestsMayChange,
+    ToDo,
     TypedRequest,
     Yes,
     read_apply_mode,
@@ -126,10 +128,7 @@ NO_TEAM: Final = TeamOptions()
 
 def run(
     context: typer.Context,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TEXT", help="What to do; `-` (or nothing, after a pipe) reads it from stdin."),
-    ] = None,
+    words: ToDo = None,
     *,
     agent: AgentName = "",
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer from the request only.")] = False,
@@ -138,10 +137,7 @@ def run(
     apply: ApplyOption = False,
     branch: BranchOption = None,
     question: Annotated[bool, typer.Option("--question", help="Accept an answer without file changes.")] = False,
-    tests_may_change: Annotated[
-        bool,
-        typer.Option("--tests-may-change", help="Allow existing tests to fail; they are listed."),
-    ] = False,
+    tests_may_change: TestsMayChange = False,
     allow_unverified: Annotated[
         bool, typer.Option("--allow-unverified", help="Continue if no check can verify the change.")
     ] = False,

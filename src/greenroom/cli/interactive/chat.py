@@ -68,10 +68,6 @@ TEAM_SUMMARY: Final = "team-run.txt"
 """The name under which the agent reads the summary of a team run."""
 
 
-def _cancel(run: asyncio.Future[tuple[Exit, str]]) -> None:
-    run.cancel()
-
-
 def _to_limit_settings(limits: Limits) -> LimitSettings:
     return LimitSettings(
         cost=None if limits.money is None else limits.money / MILLIONTHS_PER_DOLLAR,
@@ -273,7 +269,7 @@ class ChatScreen:
             return
         self._view.end()
         run = asyncio.ensure_future(self._start_team(self._cli, request))
-        with self._cli.stop.redirect_interrupts(lambda: _cancel(run)):
+        with self._cli.stop.redirect_interrupts(run.cancel):
             try:
                 await asyncio.wait((run,))
             finally:
