@@ -1,7 +1,9 @@
 """The demo, as a newcomer types it: a story that holds, line by line, and one that does not; and its team."""
 
+import asyncio
 import contextlib
 import io
+import json
 import logging
 import os
 import re
@@ -217,6 +219,22 @@ def test_ctrl_c_leaves_nothing_running_and_the_folder(tmp_path: Path) -> None:
     assert "Stopped; all its processes have ended." in ended.err
     assert list(around(folder)) == []
     assert demo_run.git(folder / "shop", "status", "--short") == f"?? {demo_run.UNCOMMITTED}\n"
+
+
+async def ask_and_leave() -> None:
+    script = demo_run.ScriptedProvider(0)
+    server = await asyncio.start_server(script.answer, "127.0.0.1", 0)
+    _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    body = json.dumps({"messages": [{"role": "assistant"}] * demo_run.KILLED_AT_TURN})
+    writer.write(f"POST / HTTP/1.1\r\ncontent-length: {len(body)}\r\n\r\n{body}".encode())
+    await asyncio.wait_for(script.half_done.wait(), PATIENCE)
+    writer.close()
+    server.close()  # the reply is cancelled before its end of file is read
+
+
+def test_a_demo_that_is_stopped_during_a_reply_prints_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(ask_and_leave())
+    assert caplog.records == []
 
 
 GUIDE = "# Tea\n"

@@ -228,7 +228,8 @@ class ScriptedProvider:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one request."""
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
+        # Python 3.11 prints a traceback for a connection that is cancelled.
+        with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
             size = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:")), 0)
             messages = json.loads(await reader.readexactly(size) if size else b"{}").get("messages", [])
