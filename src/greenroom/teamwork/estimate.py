@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from heapq import heappop, heappush
-from typing import Final, Literal
+from typing import Final
 
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import record
-from greenroom.teamwork.plan import (
-    Estimate,
-    Plan,
-    PlannedSubtask,
-    Range,
-    Strategy,
-    TeamDecision,
-    TeamSettings,
-)
+from greenroom.teamwork.plan import Estimate, Plan, PlannedSubtask, Range, Strategy, TeamDecision, TeamSettings
 from greenroom.teamwork.plan_graph import add_barriers, build_phases, find_disjoint_write_sets
 
 MERGE_SECONDS: Final = 5.0
@@ -59,9 +51,10 @@ def estimate_plan(
     critical = _simulate(plan, seconds, strategy, limit=len(seconds) or 1)
     merge = MERGE_SECONDS * sum(len(group) for group in find_disjoint_write_sets(plan))
     real = _simulate(plan, seconds, strategy, limit=plan.max_concurrent) + merge
-    counts = [part.runs > 0 for part in basis.values()]
-    spread = SPREAD[bool(counts) and all(counts)]
-    costs = [_find_cost(subtask, basis[subtask.id], price) for subtask in plan.subtasks]
+    is_measured = {part.runs > 0 for part in basis.values()}
+    spread = SPREAD[is_measured == {True}]
+    parts = [(subtask.agent, basis[subtask.id]) for subtask in plan.subtasks]
+    costs = [price(agent, part.tokens) if part.cost is None else part.cost for agent, part in parts]
     known = [cost for cost in costs if cost is not None]
     return Estimate(
         seconds=_spread(real, spread),
@@ -73,24 +66,14 @@ def estimate_plan(
         critical_seconds=critical,
         merge_seconds=merge,
         gain=round(serial / (critical + merge), 2) if serial else 1.0,
-        basis=_name_basis(counts),
+        basis="mixed" if len(is_measured) > 1 else "past_runs" if is_measured == {True} else "profiles",
     )
-
-
-def _name_basis(is_measured: Collection[bool]) -> Literal["past_runs", "profiles", "mixed"]:
-    if not any(is_measured):
-        return "profiles"
-    return "past_runs" if all(is_measured) else "mixed"
 
 
 def _find_basis(subtask: PlannedSubtask, measured: Mapping[str, Basis]) -> Basis:
     found = measured.get(subtask.agent)
     default = Basis(seconds=float(subtask.seconds), tokens=float(subtask.seconds * TOKENS_PER_SECOND))
     return found if found and found.runs else default
-
-
-def _find_cost(subtask: PlannedSubtask, basis: Basis, price: Price) -> float | None:
-    return price(subtask.agent, basis.tokens) if basis.cost is None else basis.cost
 
 
 def _spread(value: float, factors: tuple[float, float]) -> Range:
@@ -117,18 +100,16 @@ def decide_team(plan: Plan, estimate: Estimate, settings: TeamSettings) -> TeamD
     count, sets = len(plan.subtasks), len(find_disjoint_write_sets(plan))
     ratio, least = estimate.parallelizable_ratio, settings.parallelization_threshold
     if not settings.enabled:
-        return _decide("single_disabled", translate("plan.single_disabled"))
+        return _decide("plan.single_disabled")
     if count < settings.min_subtasks:
-        text = translate("plan.single_few_subtasks", count=count, least=settings.min_subtasks)
-        return _decide("single_few_subtasks", text)
+        return _decide("plan.single_few_subtasks", count=count, least=settings.min_subtasks)
     if sets < 2:
-        return _decide("single_one_write_set", translate("plan.single_one_write_set"))
+        return _decide("plan.single_one_write_set")
     if ratio < least:
-        text = translate("plan.single_low_ratio", ratio=f"{ratio * 100:.0f}", least=f"{least * 100:.0f}")
-        return _decide("single_low_ratio", text)
-    gain = f"{estimate.gain:.1f}"
-    return _decide("team", translate("plan.team", sets=sets, ratio=f"{ratio * 100:.0f}", gain=gain))
+        return _decide("plan.single_low_ratio", ratio=f"{ratio * 100:.0f}", least=f"{least * 100:.0f}")
+    return _decide("plan.team", sets=sets, ratio=f"{ratio * 100:.0f}", gain=f"{estimate.gain:.1f}")
 
 
-def _decide(code: str, reason: str) -> TeamDecision:
-    return TeamDecision(is_team=code == "team", code=code, reason=reason)
+def _decide(message: str, **values: object) -> TeamDecision:
+    code = message.removeprefix("plan.")
+    return TeamDecision(is_team=code == "team", code=code, reason=translate(message, **values))

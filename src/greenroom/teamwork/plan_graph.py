@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
+from operator import itemgetter
 from typing import Final
 
 from greenroom.teamwork.plan import (
@@ -40,14 +41,15 @@ def find_nearest(word: str, known: Iterable[str]) -> str:
 
 def check_plan(plan: Plan, profile_names: Collection[str], settings: TeamSettings) -> PlanFault | None:
     """Return the first fault of a plan, or None. `decide_team` looks at too few subtasks."""
-    return (
-        check_request(plan.request)
-        or _check_size(plan, settings)
-        or _check_ids(plan)
-        or next(filter(None, (_check_agent(plan, index, profile_names) for index in range(len(plan.subtasks)))), None)
-        or next(filter(None, (_check_writes(plan, index) for index in range(len(plan.subtasks)))), None)
-        or _check_dependencies(plan)
-    )
+    count, limit = len(plan.subtasks), settings.max_subtasks
+    if fault := check_request(plan.request):
+        return fault
+    if not count:
+        return PlanFault("plan.no_subtasks").at()
+    if count > limit:
+        return PlanFault("plan.too_many_subtasks", count=count, limit=limit).at(limit, "id")
+    faults = filter(None, (_check_subtask(plan, index, profile_names) for index in range(count)))
+    return next(faults, None) or _check_dependencies(plan)
 
 
 def check_request(request: str) -> PlanFault | None:
@@ -55,42 +57,23 @@ def check_request(request: str) -> PlanFault | None:
     if not request.strip():
         return PlanFault("plan.no_request").at(key="request")
     if len(request) > MAX_REQUEST:
-        return PlanFault("plan.request_too_long", length=f"{len(request):,}", limit=f"{MAX_REQUEST:,}").at(
-            key="request"
-        )
+        fault = PlanFault("plan.request_too_long", length=f"{len(request):,}", limit=f"{MAX_REQUEST:,}")
+        return fault.at(key="request")
     return None
 
 
-def _check_size(plan: Plan, settings: TeamSettings) -> PlanFault | None:
-    count, limit = len(plan.subtasks), settings.max_subtasks
-    if not count:
-        return PlanFault("plan.no_subtasks").at()
-    return PlanFault("plan.too_many_subtasks", count=count, limit=limit).at(limit, "id") if count > limit else None
-
-
-def _check_ids(plan: Plan) -> PlanFault | None:
-    used: set[str] = set()
-    for index, subtask in enumerate(plan.subtasks):
-        if not _ID.fullmatch(subtask.id):
-            return PlanFault("plan.wrong_id", id=subtask.id).at(index, "id")
-        if subtask.id in OWN_SUBTASKS:
-            return PlanFault("plan.own_id", id=subtask.id).at(index, "id")
-        if subtask.id in used:
-            return PlanFault("plan.same_id", id=subtask.id).at(index, "id")
-        used.add(subtask.id)
-    return None
-
-
-def _check_agent(plan: Plan, index: int, profile_names: Collection[str]) -> PlanFault | None:
-    agent = plan.subtasks[index].agent
-    if agent in profile_names:
-        return None
-    fault = PlanFault("plan.unknown_agent", agent=agent, known=", ".join(sorted(profile_names)))
-    return fault.at(index, "agent", nearest=find_nearest(agent, profile_names))
-
-
-def _check_writes(plan: Plan, index: int) -> PlanFault | None:
-    subtask = plan.subtasks[index]
+def _check_subtask(plan: Plan, index: int, profile_names: Collection[str]) -> PlanFault | None:
+    """Return what is wrong with the id, the profile or the write set of a subtask."""
+    subtask, used = plan.subtasks[index], {other.id for other in plan.subtasks[:index]}
+    if not _ID.fullmatch(subtask.id):
+        return PlanFault("plan.wrong_id", id=subtask.id).at(index, "id")
+    if subtask.id in OWN_SUBTASKS:
+        return PlanFault("plan.own_id", id=subtask.id).at(index, "id")
+    if subtask.id in used:
+        return PlanFault("plan.same_id", id=subtask.id).at(index, "id")
+    if subtask.agent not in profile_names:
+        fault = PlanFault("plan.unknown_agent", agent=subtask.agent, known=", ".join(sorted(profile_names)))
+        return fault.at(index, "agent", nearest=find_nearest(subtask.agent, profile_names))
     for key, paths in (("writes", subtask.writes), ("symbols", [name.partition(":")[0] for name in subtask.symbols])):
         for path in paths:
             if not is_inside(path):
@@ -151,20 +134,13 @@ def build_phases(plan: Plan, strategy: Strategy = "priority-based") -> tuple[Pha
 
 def find_critical_path(plan: Plan) -> tuple[str, ...]:
     """Return the ids of the chain of dependencies that takes longest, in their order. Raise `PlanFault` for a cycle."""
-    known = find_subtasks(plan)
-    ends: dict[str, int] = {}
-    before: dict[str, str | None] = {}
+    known, paths = find_subtasks(plan), dict[str, tuple[int, tuple[str, ...]]]()
     for phase in build_phases(plan, "dependency-only"):
         for name in phase.subtasks:
-            last = max(known[name].dependencies, key=ends.__getitem__, default=None)
-            ends[name] = known[name].seconds + (ends[last] if last else 0)
-            before[name] = last
-    path: list[str] = []
-    step = max(ends, key=ends.__getitem__, default=None)
-    while step:
-        path.insert(0, step)
-        step = before[step]
-    return tuple(path)
+            needs = (paths[need] for need in known[name].dependencies)
+            seconds, path = max(needs, key=itemgetter(0), default=(0, ()))
+            paths[name] = seconds + known[name].seconds, (*path, name)
+    return max(paths.values(), key=itemgetter(0), default=(0, ()))[1]
 
 
 def find_disjoint_write_sets(plan: Plan) -> tuple[tuple[str, ...], ...]:
