@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Final
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
@@ -21,22 +19,22 @@ from greenroom.app.conversation.start import (
     replace_model,
 )
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.lookup import make_refusal
 from greenroom.app.messages import translate
 from greenroom.app.teams.profiles import SPECIALISTS_PACKAGE, Profiles, load_profiles
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
-from greenroom.core.base.errors import ProviderFault, RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import ProviderFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.teamwork.classify import classify
-from greenroom.teamwork.estimate import Basis, Price, decide_team, estimate_plan
+from greenroom.teamwork.estimate import Basis, decide_team, estimate_plan
 from greenroom.teamwork.plan import (
     Phase,
     Plan,
     PlanFault,
-    PlannedSubtask,
     PlannerKind,
     PlanSource,
     Recommendation,
@@ -47,9 +45,6 @@ from greenroom.teamwork.plan import (
 from greenroom.teamwork.plan_graph import build_phases, check_plan, check_request, find_critical_path
 from greenroom.teamwork.plan_text import PLAN_SCHEMA, parse_model_plan
 from greenroom.teamwork.planner import plan_by_rules, read_rules, recommend
-
-PLANNER: Final = "planner"
-"""The agent file of the model that plans, and its name in the log."""
 
 MAX_FILES_SHOWN: Final = 400
 """Files of the repository that a planner reads the names of."""
@@ -133,24 +128,16 @@ class TeamAnalyst:
         if kind in ("model", "manager") or (kind == "auto" and not found.is_sure and self.model):
             plan, runs, note = await self._ask_planner(request, kind)
             if plan is not None:
-                return self.assess(plan, is_sure=True, runs=runs)
+                return evolve(self.assess(plan), runs=runs)
             notes = (note,)
         elif not found.is_sure:
             notes = (translate("teams.guess" if kind == "rules" else "teams.guess_no_model"),)
         source: PlanSource = "rules" if found.is_sure else "guess"
         advice = recommend(found.types, self.settings.default_agents)
         plan = plan_by_rules(request, found.types, advice, self.settings, source=source)
-        return self.assess(plan, advice=advice, is_sure=found.is_sure, notes=notes, runs=runs)
+        return evolve(self.assess(plan, advice), notes=notes, runs=runs)
 
-    def assess(
-        self,
-        plan: Plan,
-        *,
-        advice: tuple[Recommendation, ...] = (),
-        is_sure: bool = True,
-        notes: tuple[str, ...] = (),
-        runs: tuple[TeamId, ...] = (),
-    ) -> TeamProposal:
+    def assess(self, plan: Plan, advice: tuple[Recommendation, ...] = ()) -> TeamProposal:
         """Estimate a plan and decide whether a team is worth it. Raise `PlanFault` if the plan has a fault.
 
         Raise `RefusedError` if the file of one of its profiles is broken.
@@ -161,15 +148,21 @@ class TeamAnalyst:
         if plan.subtasks and (fault := check_plan(plan, self.names, self.settings)):
             raise fault
         plan, strategy = complete_plan(plan), self.settings.strategy
-        estimate = estimate_plan(plan, self._measured, self._make_price(), strategy)
+        estimate = estimate_plan(plan, self._measured, self._price, strategy)
         analysis = TaskAnalysis(
             task_types=plan.task_types,
-            recommended=advice or tuple(map(_make_advice, plan.subtasks)),
+            recommended=advice
+            or tuple(
+                Recommendation(
+                    agent=subtask.agent, priority="required" if subtask.required else "optional", reason=subtask.name
+                )
+                for subtask in plan.subtasks
+            ),
             estimate=estimate,
             can_parallelize=estimate.parallelizable_ratio >= self.settings.parallelization_threshold,
             dependencies=tuple((subtask.id, name) for subtask in plan.subtasks for name in subtask.dependencies),
             source=plan.source,
-            is_sure=is_sure,
+            is_sure=plan.source != "guess",
         )
         return TeamProposal(
             request=plan.request,
@@ -179,24 +172,20 @@ class TeamAnalyst:
             phases=build_phases(plan, strategy),
             critical_path=find_critical_path(plan),
             model=self.model,
-            notes=notes,
-            runs=runs,
         )
 
-    def _make_price(self) -> Price:
-        def price(agent: str, tokens: float) -> float | None:
-            spec = self.profiles.get(agent)
-            own = read_model_name(spec) if spec is not None else ""
-            if not own and not self.model:
-                return None
-            try:
-                model = self._app.get_model(self._app.resolve_alias(own) if own else self.model)
-            except WorldFault:  # a profile names a model that is not configured here
-                return None
-            millionths = model.price(round(tokens * READ_SHARE), round(tokens * (1 - READ_SHARE)))
-            return None if millionths is None else millionths / MILLIONTHS_PER_DOLLAR
-
-        return price
+    def _price(self, agent: str, tokens: float) -> float | None:
+        """Return what these tokens of a profile cost in dollars, None if that is not known."""
+        spec = self.profiles.get(agent)
+        own = read_model_name(spec) if spec is not None else ""
+        if not own and not self.model:
+            return None
+        try:
+            model = self._app.get_model(self._app.resolve_alias(own) if own else self.model)
+        except WorldFault:  # a profile names a model that is not configured here
+            return None
+        millionths = model.price(round(tokens * READ_SHARE), round(tokens * (1 - READ_SHARE)))
+        return None if millionths is None else millionths / MILLIONTHS_PER_DOLLAR
 
     # ---------------------------------------------------------------------------------------- a model or the manager
 
@@ -230,16 +219,14 @@ class TeamAnalyst:
             self.spent = self.spent.plus((await app.runtime.state(team)).budgets[TEAM_BUDGET].spent)
         finally:
             await app.runtime.stop(team)
-        if status.state == "finished":
-            plan = self._read_answer(json.loads(status.reason), request, source)
-            if isinstance(plan, Plan):
-                return plan, (team,), ""
+        if status.state == "finished" and reader.plan is not None:
+            return reader.plan, (team,), ""
         if kind != "auto" and status.state != "failed":
             raise ProviderFault("teams.planner_failed", team=team, why=status.reason)
         return None, (team,), translate("teams.no_plan", why=status.reason)
 
     def _build_planner(self, source: PlanSource) -> AgentSpec:
-        planner = read_packaged_agent(SPECIALISTS_PACKAGE, PLANNER, self._app.language)
+        planner = read_packaged_agent(SPECIALISTS_PACKAGE, "planner", self._app.language)
         if source == "manager":
             if not self.settings.manager:
                 raise make_refusal("no_manager", translate("teams.no_manager"))
@@ -267,32 +254,27 @@ class TeamAnalyst:
 
     async def _write_question(self, request: str) -> str:
         specialists = [f"- {spec.name}: {spec.profile or spec.role}" for spec in self.profiles.list()]
-        files = await list_files(self._app.root)
+        walk = await LocalFiles(self._app.root).walk(limit=MAX_FILES_SHOWN)
+        files = [entry.path for entry in walk.entries[:MAX_FILES_SHOWN]]
+        more = [] if walk.whole else ["(There are more files.)"]
+        parts = ("<request>", request, "</request>", "<specialists>", *specialists, "</specialists>")
         limit = f"At most {self.settings.max_subtasks} subtasks."
-        return "\n".join(
-            ("<request>", request, "</request>", "<specialists>", *specialists, "</specialists>", limit, files)
-        )
+        return "\n".join((*parts, limit, "<files>", *files, *more, "</files>"))
 
 
 class PlanReader(TextReader):
-    """Reads the reply of a planner. A plan with a fault is not accepted, and the planner gets the fault."""
+    """Reads the plan in the reply of a planner. One with a fault is not accepted, and the planner gets the fault."""
 
     def __init__(self, read: Callable[[Data], Plan | PlanFault]) -> None:
         super().__init__()
         self._read = read
+        self.plan: Plan | None = None
 
     async def check_answer(self, spec: AgentSpec, value: object) -> tuple[object, str]:
         """Return the answer, and what is wrong with it."""
         plan = self._read(value) if isinstance(value, Mapping) else PlanFault("plan.no_subtasks")
-        return value, str(plan) if isinstance(plan, PlanFault) else ""
-
-
-async def list_files(root: Path) -> str:
-    """Return the names of the repository's files, without ignored ones, as a bounded list."""
-    walk = await LocalFiles(root).walk(limit=MAX_FILES_SHOWN)
-    names = [entry.path for entry in walk.entries[:MAX_FILES_SHOWN]]
-    more = [] if walk.whole else ["(There are more files.)"]
-    return "\n".join(("<files>", *names, *more, "</files>"))
+        self.plan = plan if isinstance(plan, Plan) else None
+        return value, "" if isinstance(plan, Plan) else str(plan)
 
 
 def complete_plan(plan: Plan) -> Plan:
@@ -314,12 +296,3 @@ def refuse_disabled(settings: TeamSettings) -> None:
     """Raise `RefusedError` if teams are off."""
     if not settings.enabled:
         raise make_refusal("teams_off", translate("teams.off"))
-
-
-def make_refusal(code: str, why: str) -> RefusedError:
-    return RefusedError(Rejection(code=code, why=why))
-
-
-def _make_advice(subtask: PlannedSubtask) -> Recommendation:
-    priority: Final = "required" if subtask.required else "optional"
-    return Recommendation(agent=subtask.agent, priority=priority, reason=subtask.name)
