@@ -62,8 +62,12 @@ class SubtaskReport(msgspec.Struct, frozen=True):
 
 
 def build_report_schema(protocol: str) -> Data:
-    """Return the schema of the report that ends a specialist's work, with a hand-off of this protocol."""
-    names = {"type": "array", "items": {"type": "string"}}
+    """Return the schema of the report that ends a specialist's work, with a hand-off of this protocol.
+
+    The hand-off is only described here. `HandInTool` checks it: a wrong one must not cost the work.
+    """
+    names, schema = {"type": "array", "items": {"type": "string"}}, build_handoff_schema(protocol) if protocol else {}
+    described = f"What the others need, as {protocol} by this JSON Schema: {encode(schema).decode()}"
     return {
         "type": "object",
         "properties": {
@@ -71,16 +75,10 @@ def build_report_schema(protocol: str) -> Data:
             "summary": {"type": "string", "description": "The result first, then what is missing."},
             "files": {**names, "description": "The files that you changed or made."},
             "tests": {**names, "description": "The tests that show it: files, or names."},
-            **({"handoff": _describe_handoff(protocol)} if protocol else {}),
+            **({"handoff": {"type": "object", "description": described}} if protocol else {}),
         },
         "required": ["status", "summary"],
     }
-
-
-def _describe_handoff(protocol: str) -> Data:
-    """Describe a hand-off. `HandInTool` checks it: a wrong one must not cost the work."""
-    schema = encode(build_handoff_schema(protocol)).decode()
-    return {"type": "object", "description": f"What the others need, as {protocol} by this JSON Schema: {schema}"}
 
 
 def parse_report(said: str) -> SubtaskReport:
@@ -137,17 +135,10 @@ class HandInTool(CardedTool):
     """
 
     def __init__(
-        self,
-        run_workspace: RunWorkspace,
-        thread: str,
-        lock: asyncio.Lock,
-        *,
-        writes: bool,
-        stop_background: StopBackground,
+        self, run_workspace: RunWorkspace, lock: asyncio.Lock, *, writes: bool, stop_background: StopBackground
     ) -> None:
         self.card = ToolCard(spec=SPEC, group="edit" if writes else "read", effect="keyed")
         self._run_workspace = run_workspace
-        self._thread = thread
         self._lock = lock
         self._writes = writes
         self._stop_background = stop_background
@@ -192,9 +183,9 @@ class HandInTool(CardedTool):
         if not merges:
             return work
         info = evolve(build_mark(context), summary=subtask.title or subtask.name)
+        run = self._run_workspace
         async with self._lock:
-            workspace = self._run_workspace.workspace
-            merged = await workspace.integrate(self._run_workspace.run, self._thread, MAIN_THREAD, info)
+            merged = await run.workspace.integrate(run.run, run.thread, MAIN_THREAD, info)
         if not isinstance(merged, Conflicts):
             return evolve(work, merged=merged.commit)
         sides = dict[str, list[str]]()

@@ -69,15 +69,17 @@ def plan_by_rules(
     source: PlanSource = "rules",
 ) -> Plan:
     """Return the plan with one subtask per specialist. The least needed are left out if there are too many."""
-    order = {agent: index for index, agent in enumerate(read_rules().subtasks)}
+    rules = read_rules().subtasks
+    order = {agent: index for index, agent in enumerate(rules)}
     chosen = sorted(recommended[: settings.max_subtasks], key=lambda advice: order.get(advice.agent, -1))
-    drafts = [_draft_subtask(advice.agent) for advice in chosen]
-    ids = [draft.id for draft in drafts]
+    code = rules["code-writer"]  # an own profile works on the request as a code writer does
+    names = [advice.agent for advice in chosen]
+    drafts = [rules.get(name) or evolve(code, id=name, agent=name, name=name) for name in names]
     subtasks = [
         evolve(
             draft,
             description=draft.description or request,
-            dependencies=_find_dependencies(draft, ids) if settings.consider_dependencies else (),
+            dependencies=_find_dependencies(draft, drafts) if settings.consider_dependencies else (),
             required=advice.priority == "required",
             tries=settings.tries,
         )
@@ -94,14 +96,9 @@ def plan_by_rules(
     )
 
 
-def _draft_subtask(agent: str) -> PlannedSubtask:
-    """Return the subtask of a specialist. An own profile works on the request as a code writer does."""
-    rules = read_rules().subtasks
-    return rules.get(agent) or evolve(rules["code-writer"], id=agent, agent=agent, name=agent)
-
-
-def _find_dependencies(draft: PlannedSubtask, ids: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in ids if name != draft.id and (draft.agent == "review" or name in draft.dependencies))
+def _find_dependencies(draft: PlannedSubtask, drafts: Iterable[PlannedSubtask]) -> tuple[str, ...]:
+    others = [other.id for other in drafts if other is not draft]
+    return tuple(name for name in others if draft.agent == "review" or name in draft.dependencies)
 
 
 @record

@@ -111,18 +111,23 @@ async def open_run_workspace(team: Team, history: History) -> RunWorkspace:
     A forked run starts from its origin's snapshot, at the last commit of its own log. Steps that a crash left
     unfinished are completed here. If those files no longer exist, the run is refused.
     """
-    root, run = Path(team.workspace), team.team_id
-    user_workspace, snapshot = await find_snapshot(team, history)
-    worktree = await user_workspace.open(run, MAIN_THREAD, snapshot.commit)
-    shared_paths, git = tuple(await user_workspace.list_shared_folders()), await worktree.make_view()
+    return await open_thread(team, *await find_snapshot(team, history))
+
+
+async def open_thread(
+    team: Team, workspace: Workspace, snapshot: TreeSnapshot, thread: str = MAIN_THREAD
+) -> RunWorkspace:
+    """Open the worktree of a thread, or create it at the commit of the snapshot."""
+    worktree = await workspace.open(team.team_id, thread, snapshot.commit)
     return RunWorkspace(
-        run=run,
-        mount_point=root,
-        workspace=user_workspace,
+        run=team.team_id,
+        mount_point=Path(team.workspace),
+        workspace=workspace,
         snapshot=snapshot,
         worktree=worktree,
-        shared_folders=shared_paths,
-        git=git,
+        thread=thread,
+        shared_folders=tuple(await workspace.list_shared_folders()),
+        git=await worktree.make_view(),
     )
 
 

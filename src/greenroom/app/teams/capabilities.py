@@ -19,7 +19,7 @@ from greenroom.app.conversation.start import read_model_name
 from greenroom.app.messages import LANGUAGES, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
-from greenroom.app.runs.workspaces import find_snapshot
+from greenroom.app.runs.workspaces import find_snapshot, open_thread
 from greenroom.app.teams.profiles import load_profiles
 from greenroom.app.teams.replan import SplitTool
 from greenroom.app.teams.start import LEAD, OPEN_WORKSPACE, build_team_toolbox, equip_specialist
@@ -32,9 +32,8 @@ from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.checks import CheckRun
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
-from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import ToolExecutor
-from greenroom.core.ports.workspace import MAIN_THREAD, TreeSnapshot, Workspace, Worktree, scratch_thread
+from greenroom.core.ports.workspace import MAIN_THREAD, TreeSnapshot, Workspace, scratch_thread
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, StepTerms, StepType
@@ -60,8 +59,7 @@ OWN_STEPS = (checkout.NAME, BASELINE, DELIVER, HAND_IN)
 class OpenSubtask:
     """A subtask with a worktree: its tools by name, and how to close them."""
 
-    thread: str
-    worktree: Worktree
+    run_workspace: RunWorkspace
     toolset: Toolset
     executors: Mapping[str, Executor]
 
@@ -73,7 +71,9 @@ class SubtaskWorktrees:
     that each specialist sees which tests failed before.
     """
 
-    def __init__(self, app: AppContext, team: Team, workspace: Workspace, snapshot: TreeSnapshot) -> None:
+    def __init__(
+        self, app: AppContext, team: Team, workspace: Workspace, snapshot: TreeSnapshot, steps: Sequence[Step]
+    ) -> None:
         self._app = app
         self._team = team
         self._workspace = workspace
@@ -85,26 +85,19 @@ class SubtaskWorktrees:
         self._threads = dict[str, tuple[SubtaskId | None, int]]()
         self._base = dict[str, CheckRun]()
         self._tool_source = find_tool_source(self._root)
-        self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks)
+        found_checks = load_found_checks(steps)
+        self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks, earlier_checks=found_checks)
         self.toolbox = build_team_toolbox(app, self._root, self._plan.run, self._tool_source)
-
-    @property
-    def specs(self) -> Sequence[ToolSpec]:
-        """The tools of all specialists, as models see them."""
-        return self.toolbox.specs
 
     @property
     def executors(self) -> Iterator[Executor]:
         """The tools, each of which runs in the worktree of its step's subtask."""
-        described = {spec.name: spec.description for spec in self.specs}
+        described = {spec.name: spec.description for spec in self.toolbox.specs}
         for name in (*described, *OWN_STEPS):
             yield SubtaskTool(name, described.get(name, ""), self)
 
     async def load(self, state: TeamState, steps: Sequence[Step]) -> None:
         """Load the baseline, and open the worktrees that a former process has left open."""
-        self._plan = plan_project_checks(
-            self._root, sandboxed=self._app.may_run_checks, earlier_checks=load_found_checks(steps)
-        )
         base = find_base_report(steps)
         self._base.update(await load_base(base, self._app.blob) if base is not None else {})
         opened = [(step.subtask_id, step.result) for step in steps if step.work.executor == OPEN_WORKSPACE]
@@ -151,10 +144,10 @@ class SubtaskWorktrees:
         worktree with files that no commit holds."""
         if former := self._open.pop(subtask.subtask_id, None):
             await former.toolset.close()
-            contents = await former.worktree.inspect()
-            tip = await self._workspace.tree(await former.worktree.tip())
+            worktree = former.run_workspace.worktree
+            contents, tip = await worktree.inspect(), await self._workspace.tree(await worktree.tip())
             if contents.tree == tip and not list_undelivered(contents.left_out):
-                await self._workspace.close(self._team.team_id, former.thread)
+                await self._workspace.close(self._team.team_id, former.run_workspace.thread)
 
     def find(self, state: TeamState, step: Step, name: str) -> Executor:
         """Return the tool in the worktree of a step's subtask; a message is read in the agent's own worktree."""
@@ -178,23 +171,13 @@ class SubtaskWorktrees:
                 cleanup.push_async_callback(opened.toolset.close)
 
     async def _open_worktree(self, subtask: Subtask, spec: AgentSpec, thread: str, start: str) -> None:
-        worktree = await self._workspace.open(self._team.team_id, thread, start)
-        shared, git = tuple(await self._workspace.list_shared_folders()), await worktree.make_view()
-        run_workspace = RunWorkspace(
-            run=self._team.team_id,
-            mount_point=self._root,
-            workspace=self._workspace,
-            snapshot=evolve(self._snapshot, commit=start, tree=await self._workspace.tree(start)),
-            thread=thread,
-            worktree=worktree,
-            shared_folders=shared,
-            git=git,
-        )
-        toolset = self._build_toolset(run_workspace, spec, thread)
+        snapshot = evolve(self._snapshot, commit=start, tree=await self._workspace.tree(start))
+        run_workspace = await open_thread(self._team, self._workspace, snapshot, thread)
+        toolset = self._build_toolset(run_workspace, spec)
         executors = {executor.name: executor for executor in toolset.executors}
-        self._open[subtask.subtask_id] = OpenSubtask(thread, worktree, toolset, executors)
+        self._open[subtask.subtask_id] = OpenSubtask(run_workspace, toolset, executors)
 
-    def _build_toolset(self, run_workspace: RunWorkspace, spec: AgentSpec, thread: str) -> Toolset:
+    def _build_toolset(self, run_workspace: RunWorkspace, spec: AgentSpec) -> Toolset:
         edits = {tool.name for tool in self.toolbox if tool.card.group == "edit"}
         writes, lock = bool(edits & set(spec.tools)), asyncio.Lock()
         source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
@@ -211,7 +194,7 @@ class SubtaskWorktrees:
             unchanged = evolve(self._setup, left="Nothing to prepare: no files are changed here.")
             yield PrepareTool(self._setup if writes else unchanged, commands)
             yield FinishingTool(BaselineTool(checker, self._plan.project_checks))
-            yield HandInTool(run_workspace, thread, self._integration, writes=writes, stop_background=quiet)
+            yield HandInTool(run_workspace, self._integration, writes=writes, stop_background=quiet)
             yield DeliverTool(
                 run_workspace,
                 checker,
@@ -302,11 +285,11 @@ async def build_team_capabilities(app: AppContext, team: Team, registered: Itera
     """Build the capabilities of a team run; a program can have `registered` profiles. Open worktrees left open."""
     state, steps = await app.runtime.state(team.team_id), await app.steps(team.team_id)
     workspace, snapshot = await find_snapshot(team, app.steps)
-    worktrees = SubtaskWorktrees(app, team, workspace, snapshot)
+    worktrees = SubtaskWorktrees(app, team, workspace, snapshot, steps)
     await worktrees.load(state, steps)
     lead = state.agents[LEAD].spec
     skills = build_conversation_skills(
-        app, worktrees.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+        app, worktrees.toolbox.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
     )
     model, language = read_model_name(lead), lead.language
     specialists = {

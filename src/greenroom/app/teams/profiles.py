@@ -14,16 +14,8 @@ from greenroom.core.state.spec import AgentSpec
 
 SPECIALISTS_PACKAGE: Final = "greenroom.app.teams.specialists"
 SPECIALISTS: Final = (
-    "architect",
-    "code-writer",
-    "test-writer",
-    "documentation",
-    "refactor",
-    "debug",
-    "review",
-    "translator",
-    "optimizer",
-    "security",
+    *("architect", "code-writer", "test-writer", "documentation", "refactor"),
+    *("debug", "review", "translator", "optimizer", "security"),
 )
 
 
