@@ -17,7 +17,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.teams.profiles import load_profiles
-from greenroom.app.teams.start import build_team_toolbox, create_team_run, equip_specialist
+from greenroom.app.teams.start import build_team_toolbox, create_team_run, equip_specialists
 from greenroom.app.toolset.custom import find_tool_source
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import StageId, TaskId, TeamId
@@ -221,10 +221,7 @@ class TeamPlay:
         """Return the specialists as they join a team."""
         tools = build_team_toolbox(self.app, self.root, (), find_tool_source(self.root))
         found = load_profiles(self.app.agents(), "en").list() if specs is None else specs
-        return {
-            spec.name: equip_specialist(spec, tools, self.app.resolve_alias, model=MODEL, language="en")
-            for spec in found
-        }
+        return equip_specialists(self.app, tools, found, model=MODEL, language="en")
 
     async def create(
         self, plan: Plan, *, splits: bool = True, setup: bool = False, wanted: RunFlags = DEFAULT_RUN_FLAGS

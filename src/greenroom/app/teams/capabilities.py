@@ -22,7 +22,7 @@ from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
 from greenroom.app.runs.workspaces import find_snapshot, open_thread
 from greenroom.app.teams.profiles import load_profiles
 from greenroom.app.teams.replan import SplitTool
-from greenroom.app.teams.start import LEAD, OPEN_WORKSPACE, build_team_toolbox, equip_specialist
+from greenroom.app.teams.start import LEAD, OPEN_WORKSPACE, build_team_toolbox, equip_specialists
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.custom import find_tool_source
 from greenroom.app.toolset.toolset import Toolset
@@ -292,10 +292,9 @@ async def build_team_capabilities(app: AppContext, team: Team, registered: Itera
         app, worktrees.toolbox.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
     )
     model, language = read_model_name(lead), lead.language
-    specialists = {
-        spec.name: equip_specialist(spec, worktrees.toolbox, app.resolve_alias, model=model, language=language)
-        for spec in (*load_profiles(app.agents(), language).list(), *registered)
-    } | {agent.spec.name: agent.spec for agent in state.agents.values() if agent.spec.proof == HAND_IN}
+    profiles = (*load_profiles(app.agents(), language).list(), *registered)
+    specialists = equip_specialists(app, worktrees.toolbox, profiles, model=model, language=language)
+    specialists |= {agent.spec.name: agent.spec for agent in state.agents.values() if agent.spec.proof == HAND_IN}
     return Capabilities(
         (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), SplitTool(app.settings.team.max_subtasks)),
         agent_specs=tuple(specialists.values()),

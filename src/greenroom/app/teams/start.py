@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -55,32 +56,25 @@ INTEGRATED_MESSAGE: Final = "The work of the team is integrated."
 MEND_MESSAGE: Final = "A team has worked on this request, and its work is in your workspace:\n{request}"
 
 
-def equip_specialist(
-    spec: AgentSpec, tools: Toolbox, resolve_alias: Callable[[str], str], *, model: str, language: str
-) -> AgentSpec:
-    """Return a profile as a member of a team run: with its tools by name, its model, and the report it ends with."""
-    equipped = tools.equip(spec)
-    own_model = read_model_name(spec)
-    protocol = spec.cooperation.protocol if spec.cooperation is not None else ""
-    return evolve(
-        replace_model(equipped, resolve_alias(own_model) if own_model else model),
-        style="converse",
-        skills=(),
-        calls=(),
-        manager=False,
-        proof=HAND_IN,
-        answer=build_report_schema(protocol),
-        language=spec.language or language,
-    )
-
-
-def equip_profiles(app: AppContext, root: Path, profiles: Iterable[AgentSpec], *, model: str) -> dict[str, AgentSpec]:
-    """Return profiles as members of a team run in this workspace, by name."""
-    tools = build_team_toolbox(app, root, (), find_tool_source(root))
-    return {
-        spec.name: equip_specialist(spec, tools, app.resolve_alias, model=model, language=app.language)
-        for spec in profiles
-    }
+def equip_specialists(
+    app: AppContext, tools: Toolbox, profiles: Iterable[AgentSpec], *, model: str, language: str
+) -> dict[str, AgentSpec]:
+    """Return profiles as members of a team run, by name: with tools, a model, and the report that they end with."""
+    specialists = dict[str, AgentSpec]()
+    for spec in profiles:
+        own_model = read_model_name(spec)
+        protocol = spec.cooperation.protocol if spec.cooperation is not None else ""
+        specialists[spec.name] = evolve(
+            replace_model(tools.equip(spec), app.resolve_alias(own_model) if own_model else model),
+            style="converse",
+            skills=(),
+            calls=(),
+            manager=False,
+            proof=HAND_IN,
+            answer=build_report_schema(protocol),
+            language=spec.language or language,
+        )
+    return specialists
 
 
 def build_team_toolbox(app: AppContext, root: Path, checks: Sequence[Check], tool_source: ToolSource) -> Toolbox:
@@ -95,11 +89,10 @@ def _refuse_checkout(_: Sequence[str], __: CheckObserver) -> AbstractAsyncContex
 
 def name_members(subtasks: Iterable[PlannedSubtask], taken: Iterable[str] = ()) -> Mapping[str, AgentId]:
     """Name the agent of each subtask after its profile and a number: `code-writer-1`, `code-writer-2`."""
-    used, numbers, names = set(taken), Counter[str](), dict[str, AgentId]()
+    used, names = set(taken), dict[str, AgentId]()
     for subtask in subtasks:
-        while not numbers[subtask.agent] or f"{subtask.agent}-{numbers[subtask.agent]}" in used:
-            numbers[subtask.agent] += 1
-        names[subtask.id] = AgentId(f"{subtask.agent}-{numbers[subtask.agent]}")
+        numbered = (AgentId(f"{subtask.agent}-{number}") for number in count(1))
+        names[subtask.id] = next(name for name in numbered if name not in used)
         used.add(names[subtask.id])
     return names
 
@@ -211,7 +204,8 @@ async def create_planned_run(
     """
     settings, root = analyst.settings, app.root
     await refuse_large_folder(root)
-    specialists = equip_profiles(app, root, analyst.profiles.list(), model=analyst.require_model())
+    tools, model = build_team_toolbox(app, root, (), find_tool_source(root)), analyst.require_model()
+    specialists = equip_specialists(app, tools, analyst.profiles.list(), model=model, language=app.language)
     for name in {analyst.model, *(read_model_name(specialists[subtask.agent]) for subtask in plan.subtasks)}:
         refuse_unpriced(app.get_model(name), limits)
     await remove_old_team_runs(app.runtime, settings.keep_days, SystemClock().now())
