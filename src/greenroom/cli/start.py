@@ -22,6 +22,7 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.options import RunOptions, TypedRequest
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
+from greenroom.core.base.amounts import NOTHING, Amounts, Limits
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN
@@ -44,7 +45,7 @@ class RunPlan:
     """The agents of a run and its limits.
 
     `writers` are the agents that can change files, by edits or by commands. `notes` say which agents cannot be called,
-    and why. `outside` names the tools that act outside the worktree.
+    and why. `outside` names the tools that act outside the worktree. `spent` is what the planning of a team took.
     """
 
     participants: Participants
@@ -54,6 +55,12 @@ class RunPlan:
     writers: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     outside: str = ""
+    spent: Amounts = NOTHING
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of the run."""
+        return self.caps.limits.minus(self.spent)
 
     @property
     def who(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -206,6 +207,22 @@ def test_a_task_that_is_not_worth_a_team_goes_to_one_agent_unasked(shop: Path, g
     ended = greenroom("run", "--team", "--yes", "fix the crash in the cart")
     assert "One agent: 0 % of the work can run in parallel" in ended.err
     assert ended.code == 0, ended.err
+
+
+@needs_sandbox
+def test_what_the_planning_took_counts_under_the_limits_of_one_agent(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    plan = {"task_types": ["bug-fix"], "subtasks": [{"id": "a", "agent": "code-writer", "writes": ["a.py"]}]}
+    change = call("rewrite", file="shop/mended.py", content="MENDED = True\n")
+    finish = call("finish", status="done", summary="fixed")
+    coder = [Cue(agent="coder", turn=1, reply=change), Cue(agent="coder", reply=finish)]
+    script([Cue(agent="planner", reply=call("answer", **plan)), *coder])
+    ended = greenroom("run", "--team", "--planner", "model", "--yes", "--max-tokens", "1000000", "fix the cart")
+    assert ended.code == 0, ended.err
+    lines = map(json.loads, greenroom("events", "last", "--output-format", "stream-json").out.splitlines())
+    limits = next(line["limits"] for line in lines if line["type"] == "LimitsSet")
+    assert 0 < limits["tokens"] < 1_000_000
 
 
 def test_the_planner_of_a_team_is_chosen(shop: Path, greenroom: Type, script: Script, answers: list[str]) -> None:

@@ -37,7 +37,7 @@ from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.chat import ChatScreen
 from greenroom.cli.interactive.lines import TypingAids, open_typist
-from greenroom.cli.interactive.plan_review import choose_team
+from greenroom.cli.interactive.plan_review import TeamChoice, choose_team
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
     AgentName,
@@ -179,7 +179,7 @@ async def _show_last_turn(screen: ChatScreen, past_chat: Chat, state: TeamState,
 async def _run_team(cli: Invocation, request: str) -> tuple[Exit, str]:
     """Plan a request, let the person confirm it, and run its team; return how it ended, for the agent of the chat."""
     choice = await choose_team(cli, request, None)
-    if choice is None:
+    if not isinstance(choice, TeamChoice):
         cli.progress.note(translate("chat.team_not_needed"))
         return Exit.DONE, ""
     nested_output = NestedOutput(cli.progress, cli.out.file if cli.out.is_text else None)

@@ -53,6 +53,7 @@ from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
 from greenroom.cli.start import RunPlan, describe_limits, plan_run
+from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -118,8 +119,8 @@ class TeamOptions:
             raise typer.BadParameter(translate("run.planner_needs_team"))
         return read_request(words, "task") if self.plan is None else TypedRequest("")
 
-    async def choose(self, cli: Invocation, request: TypedRequest, model: str) -> TeamChoice | None:
-        """Let the person confirm the plan; None if one agent is enough."""
+    async def choose(self, cli: Invocation, request: TypedRequest, model: str) -> TeamChoice | Amounts:
+        """Let the person confirm the plan. If one agent is enough, return what the planning took."""
         return await choose_team(cli, "\n\n".join(filter(None, request)), self.plan, model=model, planner=self.planner)
 
 
@@ -167,14 +168,17 @@ def run(
 
     async def work(cli: Invocation) -> Exit:
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
+        spent = NOTHING
         if teamwork.is_given:
             options.apply(cli.app)
             choice = await teamwork.choose(cli, request, model.strip())
-            if choice is not None:
+            if isinstance(choice, TeamChoice):
                 return await start_team(cli, choice, wanted, apply_mode)
+            spent = choice
         run_plan = await plan_run(
             cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
         )
+        run_plan = evolve(run_plan, spent=spent)
         if in_worktree and run_plan.writers:
             return await _start_run(cli, request, run_plan, wanted, apply_mode)
         return await _start_without_worktree(cli, request, run_plan, wanted, apply_mode, tools=not no_tools)
@@ -204,7 +208,7 @@ async def _run_question(
     cli: Invocation, plan: RunPlan, kit: str, request: TypedRequest, *notes: str, wanted: RunFlags = DEFAULT_RUN_FLAGS
 ) -> Exit:
     """Create a team that answers without a worktree, follow it, and print the answer."""
-    view, participants, limits = RunView(cli.setup, cli.out), plan.participants, plan.caps.limits
+    view, participants, limits = RunView(cli.setup, cli.out), plan.participants, plan.limits
     text = plan.message(request)
     team = await create_single_task_team(
         cli.runtime, kit, participants, text, typed=request.text, limits=limits, wanted=wanted
@@ -225,7 +229,7 @@ async def _start_run(
 ) -> Exit:
     root, participants = cli.app.root, plan.participants
     setup = await _open_workspace(cli, root, apply_mode)
-    text, limits = plan.message(request), plan.caps.limits
+    text, limits = plan.message(request), plan.limits
     team = await create_run(
         cli.runtime, participants, text, typed=request.text, limits=limits, setup=setup, wanted=wanted
     )

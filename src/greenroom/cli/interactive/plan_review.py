@@ -24,6 +24,7 @@ from greenroom.cli.context import Invocation, make_refusal
 from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.start import ask_trust
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import WorldFault
 from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, PlannerKind, Range
 from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
@@ -185,8 +186,11 @@ class TeamChoice:
 
 async def choose_team(
     cli: Invocation, request: str, file: Path | None, *, model: str = "", planner: PlannerKind | None = None
-) -> TeamChoice | None:
-    """Plan a request, or read the plan of a file, and let the person confirm it; None if one agent is enough."""
+) -> TeamChoice | Amounts:
+    """Plan a request, or read the plan of a file, and let the person confirm it.
+
+    If one agent is enough, return what the planning took: it counts under the limits of that agent.
+    """
     ask_trust(cli, cli.app.root)
     analyst = await open_analyst(cli, model)
     proposal = (
@@ -197,7 +201,7 @@ async def choose_team(
     if file is None and not proposal.decision.is_team:
         for line in (describe_types(proposal), proposal.decision.reason):
             cli.progress.note(line)
-        return None
+        return analyst.spent
     _show_proposal(cli, proposal)
     analyst.require_model()
     return TeamChoice(analyst, await confirm_plan(cli, analyst, proposal))
