@@ -13,13 +13,14 @@ from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import WorkspaceFault
-from greenroom.core.rules.intents import CancelTask, ResumeTask
+from greenroom.core.rules.intents import CancelTask, FinishSubtask, ResumeTask
 from greenroom.core.state.stage import OnFailure, StageReplanned, Subtask, SubtaskRetried
 from greenroom.runs.verdict import find_verdict
 from greenroom.testing.demo_run import fingerprint
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import (
     DISCOUNT,
+    STAGE,
     TASK,
     TAX,
     TESTS,
@@ -159,6 +160,22 @@ async def test_a_design_without_two_parts_leaves_the_code_whole() -> None:
     async with TeamPlay.open(*cues) as play:
         assert (await play.play(plan)).state == "finished"
         assert (await play.ends()).keys() == {"baseline", "architect", "split", "code", "verify"}
+        assert await play.events(StageReplanned) == []
+
+
+@pytest.mark.usefixtures("shop")
+async def test_code_that_can_no_longer_be_split_is_not_called_split() -> None:
+    gates = {("architect-1", 1): Gate()}
+    plan = make_plan(part("architect", "architect"), part("code", "code-writer", "architect"))
+    async with TeamPlay.open(*plays("architect-1", done(handoff=DESIGN)), gates=gates) as play:
+        await play.start(plan)
+        stage = await play.until(lambda stage: is_state(stage, "architect", "running"))
+        (code,) = (subtask.subtask_id for subtask in stage.subtasks if subtask.name == "code")
+        await play.runtime.ask(play.team, FinishSubtask(subtask_id=code, stage_id=STAGE, state="cancelled"))
+        gates["architect-1", 1].is_open.set()
+        await play.end()
+        split = (await play.subtasks())["split"]
+        assert (split.state, split.summary[:39]) == ("finished", "The code stays one part: Subtask 'code'")
         assert await play.events(StageReplanned) == []
 
 
