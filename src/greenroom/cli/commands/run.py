@@ -119,8 +119,13 @@ class TeamOptions:
             raise typer.BadParameter(translate("run.planner_needs_team"))
         return read_request(words, "task") if self.plan is None else TypedRequest("")
 
-    async def choose(self, cli: Invocation, request: TypedRequest, model: str) -> TeamChoice | Amounts:
-        """Let the person confirm the plan. If one agent is enough, return what the planning took."""
+    async def choose(
+        self, cli: Invocation, options: RunOptions, request: TypedRequest, model: str
+    ) -> TeamChoice | Amounts:
+        """Let the person confirm the plan of a team. If one agent does the work, return what the planning took."""
+        if not self.is_given:
+            return NOTHING
+        options.apply(cli.app)
         return await choose_team(cli, "\n\n".join(filter(None, request)), self.plan, model=model, planner=self.planner)
 
 
@@ -168,17 +173,13 @@ def run(
 
     async def work(cli: Invocation) -> Exit:
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
-        spent = NOTHING
-        if teamwork.is_given:
-            options.apply(cli.app)
-            choice = await teamwork.choose(cli, request, model.strip())
-            if isinstance(choice, TeamChoice):
-                return await start_team(cli, choice, wanted, apply_mode)
-            spent = choice
+        choice = await teamwork.choose(cli, options, request, model.strip())
+        if isinstance(choice, TeamChoice):
+            return await start_team(cli, choice, wanted, apply_mode)
         run_plan = await plan_run(
             cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
         )
-        run_plan = evolve(run_plan, spent=spent)
+        run_plan = evolve(run_plan, spent=choice)
         if in_worktree and run_plan.writers:
             return await _start_run(cli, request, run_plan, wanted, apply_mode)
         return await _start_without_worktree(cli, request, run_plan, wanted, apply_mode, tools=not no_tools)
