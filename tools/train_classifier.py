@@ -100,7 +100,7 @@ def join_requests(rows: Sequence[Row], language: str) -> Iterator[Row]:
 def learn(rows: Sequence[Row]) -> dict[str, list[int]]:
     """Return the weights of the features that tell most."""
     requests = [
-        [{"bias", *found.shared, *clause} for clause in found.clauses or [()]]
+        [{"bias", *found.shared, *clause} for clause in found.clauses or [frozenset()]]
         for found in (read_features(text) for text, _ in rows)
     ]
     counts = Counter(feature for clauses in requests for feature in set().union(*clauses))
