@@ -46,7 +46,6 @@ class TeamCosts:
         self._open_steps: dict[StepId, StepStarted] = {}
 
     def add_event(self, event: Event) -> None:
-        """Add one event of the team."""
         match event:
             case StepStarted() if event.terms.effect == "model" or event.terms.model:  # a tool can call a model, too
                 self._open_steps[event.step_id] = event

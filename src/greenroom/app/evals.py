@@ -291,7 +291,6 @@ def is_met(condition: Data, outcome: EvalOutcome) -> bool:
 
 
 def select_tasks(names: Sequence[str]) -> Sequence[EvalTask]:
-    """Return the tasks with these names, or all tasks."""
     known = {task.name: task for task in TASKS}
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -35,8 +35,6 @@ _RANK: Final[Mapping[Layer, int]] = {layer: rank for rank, layer in enumerate(LA
 
 @record
 class LayeredRule:
-    """A rule and its layer."""
-
     layer: Layer
     rule: Rule
 
@@ -136,7 +134,6 @@ class Rulebook:
             self._by_kind[placed.rule.kind].append(placed)
 
     def list_rules(self, kind: RuleKind) -> Sequence[LayeredRule]:
-        """Return all rules of a kind."""
         return self._by_kind[kind]
 
     def find_path_rules(self, place: PolicyPath, access: paths.Access) -> list[Hit]:

@@ -28,9 +28,7 @@ class FolderView(Protocol):
         """Return the file's content; None if it cannot be read."""
         ...
 
-    def names(self, folder: str) -> frozenset[str]:
-        """Return the names in a folder."""
-        ...
+    def names(self, folder: str) -> frozenset[str]: ...
 
     def has_program(self, name: str) -> bool:
         """Return whether a program of this name is on the PATH."""

@@ -386,7 +386,6 @@ def normalize_newlines(text: str) -> str:
 
 
 def wrap_in_cdata(text: str) -> str:
-    """Wrap the text in CDATA."""
     return CDATA_OPEN + text.replace(CDATA_CLOSE, "]]" + CDATA_CLOSE + CDATA_OPEN + ">") + CDATA_CLOSE
 
 

@@ -52,7 +52,6 @@ class CallRequest:
     unended: bool = False
 
     def to_tool_call(self, arguments: Data) -> ToolCall:
-        """Return the tool call with these arguments."""
         return ToolCall(call_id="", name=self.name, arguments=arguments)
 
 

@@ -139,9 +139,7 @@ class TextProtocol(Protocol):
         """Find the end of a block whose body begins at `start` and whose opening tag has this indentation."""
         ...
 
-    def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
-        """Parse the call in this block."""
-        ...
+    def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection: ...
 
     def write(self, call: ToolCall) -> str:
         """Write this call as a block that parses to the same call."""

@@ -110,8 +110,6 @@ async def write_version(
 
 
 class CreateArguments(Arguments, frozen=True, kw_only=True):
-    """Arguments of `create_artifact`."""
-
     id: Id
     title: Title = ""
     content: Content
@@ -144,8 +142,6 @@ class CreateArtifactTool(CardedTool):
 
 
 class UpdateArguments(Arguments, frozen=True):
-    """Arguments of `update_artifact`."""
-
     id: Id
     edits: Annotated[tuple[Edit, ...], Meta(min_length=1)]
     version: BasedOn | None = None
@@ -174,8 +170,6 @@ class UpdateArtifactTool(CardedTool):
 
 
 class RewriteArtifactArguments(Arguments, frozen=True):
-    """Arguments of `rewrite_artifact`."""
-
     id: Id
     content: Content
     title: Title = ""
@@ -227,8 +221,6 @@ async def _check_seen(context: StepContext, old: Artifact) -> None:
 
 
 class ReadArguments(Arguments, frozen=True):
-    """Arguments of `read_artifact`."""
-
     id: Annotated[str, Meta(description="Which one; all are listed if left out.")] = ""
     version: Annotated[int, Meta(ge=1, description="The newest if left out.")] | None = None
     start_line: FirstLine = 1

@@ -381,8 +381,6 @@ NO_TASK: Final = "There is no task. Say in `task` what is to be done on the web,
 
 
 class BrowserUseArguments(Arguments, frozen=True):
-    """Arguments of `browser_use`."""
-
     task: Annotated[str, Meta(description="What is to be done and what is wanted back, in full sentences.")]
     hosts: Annotated[tuple[str, ...], Meta(description="More hosts that may be reached.")] = ()
 

@@ -46,7 +46,6 @@ class OutputBuffer:
 
     @property
     def text(self) -> str:
-        """The buffered output."""
         gap = f"\n[… {self.dropped} characters are not kept …]\n" if self.dropped else ""
         return "".join((*self._head, gap, *self._tail))
 

@@ -59,8 +59,6 @@ SCRIPT_FLAGS: Final[Mapping[Interpreter, str]] = {"bash": "-c", "sh": "-c", "pyt
 
 
 class ScriptArguments(Arguments, frozen=True):
-    """Arguments of `execute_script`."""
-
     script: Annotated[str, Meta(min_length=1, description="What to run: a script of any length of lines.")]
     interpreter: Annotated[Interpreter, Meta(description="What runs it; bash if left out.")] = "bash"
     cwd: Annotated[str, Meta(description="Folder inside the workspace to start in; its root if left out.")] = "."
@@ -254,8 +252,6 @@ GONE_MESSAGE: Final = (
 
 
 class CommandOutputArguments(Arguments, frozen=True):
-    """Arguments of `command_output`."""
-
     handle: Annotated[str, Meta(description="As execute_script gave it.")]
     wait_seconds: Annotated[
         float, Meta(ge=0, le=MAX_WAIT_S, description="Wait so long for its end; 0 if left out.")
@@ -266,8 +262,6 @@ class CommandOutputArguments(Arguments, frozen=True):
 
 
 class StopCommandArguments(Arguments, frozen=True):
-    """Arguments of `stop_command`."""
-
     handle: Annotated[str, Meta(description="As execute_script gave it.")]
 
 

@@ -41,8 +41,6 @@ PLAN_REJECTED_MESSAGE: Final = "The person did not want this plan."
 
 
 class AskUserArguments(Arguments, frozen=True):
-    """Arguments of `ask_user`."""
-
     question: Annotated[str, Meta(description="With all that is needed to answer it.")]
 
 
@@ -85,8 +83,6 @@ def _find_approval(context: StepContext) -> Approval | None:
 
 
 class ProposePlanArguments(Arguments, frozen=True):
-    """Arguments of `propose_plan`."""
-
     steps: Annotated[
         tuple[Annotated[str, Meta(min_length=1)], ...],
         Meta(min_length=1, max_length=20, description="What you will do, a short sentence each, in order."),

@@ -107,8 +107,6 @@ class NewMemory(Arguments, frozen=True):
 
 
 class SaveMemoryArguments(Arguments, frozen=True):
-    """Arguments of `save_memory`."""
-
     memories: Annotated[tuple[NewMemory, ...], Meta(min_length=1, max_length=MAX_SAVED)]
 
 
@@ -149,8 +147,6 @@ Types: TypeAlias = Annotated[
 
 
 class RetrieveMemoryArguments(Arguments, frozen=True):
-    """Arguments of `retrieve_memory`."""
-
     memory_types: Types = ()
     tags: Annotated[tuple[str, ...], Meta(description="Only memories with one of these tags.")] = ()
     words: Annotated[str, Meta(description="Only memories in which all of these words occur.")] = ""
@@ -193,8 +189,6 @@ class RetrieveMemoryTool(CardedTool):
 
 
 class ClearMemoryArguments(Arguments, frozen=True):
-    """Arguments of `clear_memory`."""
-
     memory_types: Types = ()
     tags: Annotated[tuple[str, ...], Meta(description="Those with one of these tags.")] = ()
     ids: Annotated[

@@ -159,8 +159,6 @@ FindStep: TypeAlias = Callable[[TeamId, StepId], Awaitable[Step | None]]
 
 
 class ReadOutputArguments(OutputPage, frozen=True, kw_only=True):
-    """Arguments of `read_output`."""
-
     handle: Annotated[str, Meta(description="As the placeholder names it.")]
 
 

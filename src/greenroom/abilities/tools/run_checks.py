@@ -101,8 +101,6 @@ NO_CHECKS_MESSAGE: Final = (
 
 
 class RunChecksArguments(Arguments, frozen=True):
-    """Arguments of `run_checks`."""
-
     only: Annotated[
         tuple[str, ...],
         Meta(description="Names of checks, as an earlier result names them; without it all are run."),

@@ -92,15 +92,12 @@ class WrappedTool:
         self.card: ToolCard = tool.card
 
     def targets(self, arguments: Data) -> tuple[Target, ...]:
-        """Return the targets of the wrapped tool."""
         return self._tool.targets(arguments)
 
     def terms(self, state: TeamState, step: Step) -> StepTerms:
-        """Return the terms of the wrapped tool."""
         return self._tool.terms(state, step)
 
     async def run(self, context: StepContext) -> Outcome:
-        """Run the wrapped tool."""
         return await self._tool.run(context)
 
 

@@ -31,8 +31,6 @@ MAX_TITLE_CHARS: Final = 300
 
 
 class WebSearchArguments(Arguments, frozen=True):
-    """Arguments of `web_search`."""
-
     query: Annotated[str, Meta(min_length=1, max_length=MAX_QUERY_CHARS, description="A few telling words.")]
     count: Annotated[
         int, Meta(ge=1, le=MAX_RESULTS, description=f"How many results; {DEFAULT_RESULTS} if left out.")
@@ -82,8 +80,6 @@ class WebSearchTool(CardedTool):
 
 
 class WebFetchArguments(Arguments, frozen=True):
-    """Arguments of `web_fetch`."""
-
     url: Annotated[str, Meta(min_length=1, description="The address, with http:// or https://.")]
 
 

@@ -135,7 +135,6 @@ class ConfinedRoot:
         self.names = tuple(dict.fromkeys(names))
 
     def relative_path(self, path: str) -> str:
-        """Return the path relative to the root."""
         return make_relative(path, self.names)
 
     def resolve_links(self, path: str) -> str:
@@ -161,7 +160,6 @@ class ConfinedRoot:
 
     @contextmanager
     def open_folder(self, path: str) -> Iterator[int]:
-        """Open the folder at this path."""
         with self.open_place(path) as place:
             with translate_errors(path):
                 descriptor = os.open(place.name or ".", OPEN_FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=place.folder)
@@ -406,7 +404,6 @@ def make_entry(path: str, status: os.stat_result, digest: str = "") -> FileEntry
 
 
 def detect_kind(status: os.stat_result) -> EntryKind:
-    """Return the kind of an entry."""
     if stat.S_ISREG(status.st_mode):
         return "file"
     if stat.S_ISDIR(status.st_mode):

@@ -63,7 +63,6 @@ class IgnoredFiles:
         self._until = 0.0
 
     async def list(self) -> IgnoredPaths:
-        """Return the ignored paths."""
         if time.monotonic() > self._until:
             self._listing = await self._read_listing()
             self._until = time.monotonic() + LISTING_TTL_S

@@ -236,7 +236,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def close_pipes(process: subprocess.Popen[bytes]) -> None:
-    """Close the pipes of a process."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(OSError):

@@ -295,7 +295,6 @@ class McpTool:
 
 
 def make_tools(client: McpClient, catalogue: ToolCatalogue) -> tuple[McpTool, ...]:
-    """Return all tools of a catalogue."""
     return tuple(McpTool(client, offer) for offer in catalogue.offered.values())
 
 

@@ -166,7 +166,6 @@ class BasePlatform:
         return "" if self._model is None else self._model.name.partition(":")[2]
 
     def model_named(self, name: str) -> Model:
-        """Return the model with this name."""
         return self._make(name)
 
     def set_model_name(self, name: str) -> None:
@@ -357,7 +356,6 @@ class PlatformRegistry:
         }
 
     def names(self) -> Sequence[str]:
-        """Return the names of all platforms."""
         return tuple(self._classes)
 
     def register_platform(self, name: str, cls: type, where: str = "") -> bool:

@@ -85,7 +85,6 @@ class Mounts:
 
     @property
     def staged_paths(self) -> tuple[StagedPath, ...]:
-        """The paths to stage."""
         return tuple(self._staged)
 
     def bind(self, source: Path, at: str, *, owned: bool = False, read_only: bool = False) -> None:
@@ -119,7 +118,6 @@ class Mounts:
         self._read_only.append(at)
 
     def mount_empty_file(self, at: str) -> None:
-        """Mount an empty file."""
         self._add(
             at,
             "--ro-bind",

@@ -196,7 +196,6 @@ def encode_path(path: Path | str) -> str:
 
 
 def decode_path(key: str) -> Path:
-    """Decode a path."""
     return Path(os.fsdecode(key.encode("latin-1")))
 
 

@@ -150,7 +150,6 @@ class MemoryLog:
                 raise Bug(f"Batch {batch.batch!r} names the blob {digest!r}, which was not stored.")
 
     async def head(self, stream: str) -> StreamHead:
-        """Return the head of a stream."""
         return self._find_stream(stream).head
 
     async def read(self, stream: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Sequence[StoredEvent]]:
@@ -209,7 +208,6 @@ class MemoryLog:
         return [events[version - 1] for version in sorted(set(versions)) if 0 < version <= len(events)]
 
     async def newest(self, stream: str, type_: str, field: str, value: str) -> StoredEvent | None:
-        """Return the newest event of this type with this value in this field."""
         candidates = (event for event in reversed(self._find_stream(stream).events) if event.type == type_)
         return next((event for event in candidates if json.loads(event.data).get(field) == value), None)
 

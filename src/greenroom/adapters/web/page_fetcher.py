@@ -59,8 +59,6 @@ DEFAULT_HEADERS: Final[Mapping[str, str]] = {
 
 @record
 class WebRequest:
-    """A web request."""
-
     address: WebAddress
     method: str = "GET"
     headers: Mapping[str, str] = {}

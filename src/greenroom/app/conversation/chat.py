@@ -308,7 +308,6 @@ class Chat:
         await self._runtime.ask(self.existing_team, *choose_model(await self.state(), self.agent, model))
 
     async def set_limits(self, limits: Limits) -> None:
-        """Set the limits of the chat."""
         await self._runtime.ask(self.existing_team, SetLimits(budget_id=TEAM_BUDGET, limits=limits))
 
     async def complete(self, summary: str = "") -> None:

@@ -26,9 +26,7 @@ class TeamTools(Protocol):
         ...
 
     @property
-    def executors(self) -> Sequence[Executor]:
-        """The tools."""
-        ...
+    def executors(self) -> Sequence[Executor]: ...
 
     async def close(self) -> None:
         """Stop everything that still runs."""

@@ -85,7 +85,6 @@ def read_model_name(spec: AgentSpec) -> str:
 
 
 def replace_model(spec: AgentSpec, model: str) -> AgentSpec:
-    """Return the agent with this model."""
     return evolve(spec, llm_config={**(spec.llm_config or {}), "model": model})
 
 

@@ -59,12 +59,10 @@ def kind_of(message: Message) -> Kind:
 
 
 def approval_of(message: Message) -> ApprovalId:
-    """Return the approval of a message."""
     return ApprovalId(_read_data(message, "approval_id"))
 
 
 def subtask_of(message: Message) -> SubtaskId:
-    """Return the subtask of a message."""
     return SubtaskId(_read_data(message, "subtask_id"))
 
 
@@ -118,8 +116,6 @@ TIME_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 
 @record
 class GroupMessage:
-    """A message in a group."""
-
     sender_id: str
     content: str
     timestamp: str

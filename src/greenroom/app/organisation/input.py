@@ -43,8 +43,6 @@ SEND_MODES: Final[Mapping[str, SendMode]] = {way: way for way in get_args(SendMo
 
 @record
 class ManagerText:
-    """Text for the manager."""
-
     text: str
 
 
@@ -92,8 +90,6 @@ class GroupMessageCommand:
 
 @record
 class NewGroupCommand:
-    """A new group."""
-
     group: str
     people: tuple[str, ...]
 

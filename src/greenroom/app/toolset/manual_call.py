@@ -24,7 +24,6 @@ CALL_TASK: Final[TaskId] = task_id(1)
 
 
 def make_manual_call_capabilities(make_tools: TeamToolsFactory, team: Team) -> Capabilities:
-    """Make the capabilities of a manual call."""
     toolset = make_tools(Path(team.workspace))
     return Capabilities(toolset.executors, on_close=toolset.close)
 

@@ -63,7 +63,6 @@ class RulesFile:
         return status.st_ino, status.st_size, status.st_mtime_ns, status.st_mode
 
     def rules_for(self, workspace: Path) -> tuple[str, ...]:
-        """Return the rules of a workspace."""
         rules = self.list_rules()
         return (*rules.get(EVERYWHERE, ()), *rules.get(str(workspace), ()))
 

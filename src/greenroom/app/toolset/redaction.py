@@ -273,7 +273,6 @@ class _RedactedStepContext:
         return await self._context.keep(self._redaction.bytes(data))
 
     def show(self, event: LiveEvent) -> None:
-        """Show a live event, redacted."""
         if isinstance(event, ToolPrinted):
             event = evolve(event, text=self._redaction.text(event.text))
         self._context.show(event)

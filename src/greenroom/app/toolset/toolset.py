@@ -97,7 +97,6 @@ class Toolset:
 
     @property
     def executors(self) -> Sequence[ToolPipeline]:
-        """The tools, each in its pipeline."""
         tools = self.toolbox if self._worktree is None else map(self._worktree.wrap, self.toolbox)
         reach = self._sandbox.reach if self._sandbox is not None else reach_anywhere
         return [

@@ -214,7 +214,6 @@ def call_fields(call: Step, stage: str | None) -> dict[str, object]:
 
 
 def command_fields(language: str) -> Iterator[Json]:
-    """Yield the fields of each command."""
     for name, help_text in command_phrases(language).items():
         takes, _, about = help_text.rpartition("  ")
         yield {"command": name, "takes": takes, "about": about}

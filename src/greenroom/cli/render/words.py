@@ -128,7 +128,6 @@ def shorten(text: str, size: int = 100) -> str:
 
 
 def end_word(state: str, language: str) -> str:
-    """Return an end state as a word."""
     return EVENT_WORDS.table("ends", language).get(state, state)
 
 

@@ -105,7 +105,6 @@ def message_id(sender: AgentId, ordinal: int) -> MessageId:
 
 
 def sender_of(message: MessageId) -> AgentId:
-    """Return the sender of a message."""
     return AgentId(message.partition(">")[0])
 
 
@@ -115,7 +114,6 @@ def waiting_id(message: MessageId, receiver: AgentId) -> WaitingId:
 
 
 def waiter_of(waiting: WaitingId) -> AgentId:
-    """Return the agent that waits."""
     return AgentId(waiting.partition(">")[0])
 
 

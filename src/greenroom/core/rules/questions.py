@@ -88,7 +88,6 @@ def choose_phrases(asker: AgentState) -> QueryPhrases:
 
 
 def answer_query(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
-    """Answer one query, or return a `Rejection`."""
     return _ANSWERERS[intent.query](state, intent, asker)
 
 

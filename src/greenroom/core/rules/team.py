@@ -99,7 +99,6 @@ def pause_team(draft: Draft, intent: PauseTeam, by: str) -> RuleResult:
 
 
 def resume_team(draft: Draft, _: ResumeTeam, by: str) -> RuleResult:
-    """Resume the team."""
     if not is_trusted(draft.state, by):
         return reject_not_manager(by, "resume the team")
     if draft.state.team.paused is None:

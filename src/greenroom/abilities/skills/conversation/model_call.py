@@ -29,7 +29,6 @@ class RequestOptions(TypedDict, total=False):
 
 
 def pick_model(models: Models, spec: AgentSpec) -> Model:
-    """Return the model of an agent."""
     return models.get_model(str((spec.llm_config or {}).get("model", "")))
 
 

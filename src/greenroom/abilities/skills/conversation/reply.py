@@ -36,9 +36,7 @@ ENDLESS_FAULTS: Final[frozenset[FaultKind]] = frozenset({"cut_off", "network", "
 class EventSink(Protocol):
     """Receives the events of a reply while it streams: for example a step context."""
 
-    def show(self, event: LiveEvent) -> None:
-        """Show an event."""
-        ...
+    def show(self, event: LiveEvent) -> None: ...
 
 
 class ModelReply:
@@ -64,7 +62,6 @@ class ModelReply:
             part.clear()
 
     def add_event(self, event: Content) -> None:
-        """Add an event."""
         match event:
             case ModelTextDelta():
                 self._texts.append(event.text)
@@ -81,7 +78,6 @@ class ModelReply:
 
     @property
     def text(self) -> str:
-        """The text of the reply."""
         return "".join(self._texts)
 
     @property

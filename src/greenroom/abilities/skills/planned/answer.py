@@ -103,7 +103,6 @@ def build_object(**fields: Data) -> Data:
 
 
 def build_list(item: Data) -> Data:
-    """Build a list of this item."""
     return {"type": "array", "items": item}
 
 
@@ -216,6 +215,5 @@ def _insert_filling_steps(plan: Sequence[Work]) -> Iterator[Work]:
 
 
 def build_filling_step(tool: Work) -> Work:
-    """Build the step that fills in a tool step."""
     intention = f"Write the instruction for {tool.executor}."
     return Work(type="skill", executor=FILLING_SKILL, intention=intention, text_content=tool.text_content)

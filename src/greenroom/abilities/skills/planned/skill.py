@@ -67,7 +67,6 @@ class SkillContext:
 
     @property
     def spec(self) -> AgentSpec:
-        """The spec of the agent."""
         return self.agent.spec
 
     @property

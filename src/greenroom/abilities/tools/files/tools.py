@@ -99,8 +99,6 @@ MAX_OUTPUT_BYTES: Final = MAX_RESULT_BYTES - 1000
 
 
 class ReadCodeArguments(Arguments, frozen=True):
-    """Arguments of `read_code`."""
-
     file: File
     start_line: FirstLine = 1
     end_line: LastLine | None = None
@@ -178,8 +176,6 @@ CUT_NOTICE: Final = " Not everything was looked at: there is too much in this fo
 
 
 class ListFilesArguments(Arguments, frozen=True):
-    """Arguments of `list_files`."""
-
     folder: Folder = ""
     glob: Annotated[
         str, Meta(description="Pattern as in .gitignore, seen from the folder: *.py, docs/**/*.{md,rst}.")
@@ -236,8 +232,6 @@ def _render_entries(entries: Iterable[FileEntry]) -> list[str]:
 
 
 class SearchFilesArguments(Arguments, frozen=True):
-    """Arguments of `search_files`."""
-
     pattern: Annotated[str, Meta(description="A regular expression in Python's language.")]
     literal: Annotated[bool, Meta(description="Look for the pattern as it is written.")] = False
     ignore_case: bool = False
@@ -288,8 +282,6 @@ class FileEdits(Arguments, frozen=True):
 
 
 class PatchArguments(Arguments, frozen=True):
-    """Arguments of `patch`: the changes to one or several files."""
-
     file: File = ""
     edits: Annotated[tuple[Edit, ...], Meta(min_length=1)] = ()
     files: Annotated[tuple[FileEdits, ...], Meta(min_length=1, description="Several files, all or none.")] = ()
@@ -343,8 +335,6 @@ def patch_bytes(file: str, edits: Sequence[Edit], raw: bytes | None) -> NewConte
 
 
 class RewriteArguments(Arguments, frozen=True):
-    """Arguments of `rewrite`."""
-
     file: Annotated[str, Meta(description="Path from the workspace's root; folders are made.")]
     content: Annotated[str, Meta(description="All of the file, from the first line to the last.")]
 

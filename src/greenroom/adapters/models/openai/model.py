@@ -423,7 +423,6 @@ class OpenAICompatible:
 
 
 def _translate_error(error: Exception, faults: FaultMaker, *, local: bool) -> Failed:
-    """Return the fault for an exception."""
     match error:
         case ErrorInResponse():
             return faults.from_error_body(error.body)

@@ -29,7 +29,6 @@ class RequestEncoder:
         self._tool: Callable[[ToolSpec], bytes] = partial(encode_tool, strict=card.strict)
 
     def encode_request(self, request: ModelRequest) -> bytes:
-        """Encode a request."""
         wire, encoded = self._wire, self._message
         messages = b",".join([item.encode_for(wire, encoded) for item in request.messages])
         tools = b""
@@ -112,7 +111,6 @@ def _build_part(media: Media, card: ModelCard) -> object:
 
 
 def encode_tool(spec: ToolSpec, *, strict: bool) -> bytes:
-    """Encode a tool."""
     function: dict[str, object] = {
         "name": spec.name,
         "description": spec.description,

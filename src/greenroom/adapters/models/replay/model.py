@@ -58,7 +58,6 @@ class Recorder:
         self.write(FIRST_LINE)
 
     def wrap(self, model: Model) -> RecordingModel:
-        """Return the model with recording."""
         return RecordingModel(model, self)
 
     def write(self, line: bytes) -> None:
@@ -226,7 +225,6 @@ class ReplayModels:
         return next(iter(self.recording.models), "replay:empty")
 
     def get_model(self, name: str) -> ReplayModel:
-        """Return the replay model for this name."""
         chosen = name if name in self.recording.models else self.main_model
         card = self._card(chosen) if self._card is not None else None
         return ReplayModel(self.recording, name=chosen, card=card, secrets=self._secrets)

@@ -335,7 +335,6 @@ class VendorFaultMaker:
         self._faults = FaultMaker(name, vendor.address, lambda: (secret,), idle=vendor.idle, max_seconds=max_seconds)
 
     def make_fault(self, kind: FaultKind, detail: str = "") -> Failed:
-        """Return a fault of this kind."""
         return self._faults.make_fault(kind, detail)
 
     def from_missing_setup(self, error: UserError) -> Failed:
@@ -394,7 +393,6 @@ class VendorFaultMaker:
         return self._faults.make_fault(kind, failure.said, retry_after=failure.retry_after)
 
     def _from_network_error(self, error: Exception) -> Failed:
-        """Return the fault for a network error."""
         causes = list(list_causes(error))
         detail = next((words for cause in reversed(causes) if (words := shorten(str(cause)))), type(error).__name__)
         if any(isinstance(cause, ssl.SSLError) or "CERTIFICATE_VERIFY_FAILED" in str(cause) for cause in causes):

@@ -221,7 +221,6 @@ def make_event(version: int, at: int, kind: str, data: bytes, ends: int) -> Stor
 
 
 def read_head(db: sqlite3.Connection, stream: str) -> StreamHead:
-    """Return the head of a stream."""
     row = db.execute("SELECT version, batch_epoch, batch FROM streams WHERE stream = ?", (stream,)).fetchone()
     if row is None:
         raise make_missing_fault(stream)
