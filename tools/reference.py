@@ -22,7 +22,7 @@ import greenroom
 from greenroom.adapters.models.catalog.catalog import load_providers
 from greenroom.app.settings.layers import VARIABLES
 from greenroom.app.settings.schema import SERVER_KEYS, Settings
-from greenroom.cli.app import COMMANDS, SECTIONS, LazyCommand, build_command
+from greenroom.cli.app import SECTIONS, LazyCommand, build_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.core.base import errors
 from greenroom.core.state.events import EVENT_TYPES
@@ -73,10 +73,9 @@ def make_commands_page() -> str:
         write_table(("option", "meaning"), _options(root, context)),
     ]
     parts += ["## Exit codes\n", write_table(("code", "meaning"), ((str(int(c)), t) for c, t in EXIT_CODES.items()))]
-    for section in SECTIONS:
+    for section, entries in SECTIONS.items():
         parts.append(f"## {section[:1].upper()}{section[1:]}\n")
-        names = [entry.name for entry in COMMANDS if entry.section == section]
-        parts += [_describe_command(root, context, name, shared) for name in names]
+        parts += [_describe_command(root, context, entry.name, shared) for entry in entries]
     return "\n".join(parts)
 
 

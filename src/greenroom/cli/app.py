@@ -45,15 +45,6 @@ PACKAGE: Final = "greenroom.cli"
 
 # ---------------------------------------------------------------------------------------------------------- the table
 
-SECTIONS: Final = (
-    "Start",
-    "Changes",
-    "Watch and steer",
-    "Organisations",
-    "Agents and models",
-    "Tools and trust",
-    "Settings and storage",
-)
 DAILY: Final = {
     "Start": ("run", "ask", "chat", "demo", "init", "doctor"),
     "Changes": ("diff", "apply", "undo", "branch", "discard"),
@@ -89,7 +80,6 @@ class CommandEntry:
     loading the command.
     """
 
-    section: str
     name: str
     module: str
     access: Access
@@ -98,99 +88,87 @@ class CommandEntry:
     function: str = ""
 
 
-COMMANDS: Final = (
-    CommandEntry("Start", "run", "run", "make", "Give an agent a task; decide about its change."),
-    CommandEntry("Start", "batch", "batch", "make", "Do the same task for many files, several at once."),
-    CommandEntry("Start", "plan", "plan", "make", "Analyse a task and plan its team; start nothing."),
-    CommandEntry("Start", "ask", "run", "make", "Ask a model a question; print its answer."),
-    CommandEntry("Start", "chat", "chat", "make", "Chat with an agent, or resume a chat."),
-    CommandEntry("Start", "demo", "demo", "none", "Watch a run from request to undo; needs no key."),
-    CommandEntry("Start", "init", "init", "none", "Find or store a key, choose models, write settings."),
-    CommandEntry("Start", "doctor", "home", "none", "Check this machine and the log for problems."),
-    CommandEntry(
-        "Start", "help", "help", "none", "Show the help of a command, or every command.", function="show_help"
+SECTIONS: Final[Mapping[str, Sequence[CommandEntry]]] = {
+    "Start": (
+        CommandEntry("run", "run", "make", "Give an agent a task; decide about its change."),
+        CommandEntry("batch", "batch", "make", "Do the same task for many files, several at once."),
+        CommandEntry("plan", "plan", "make", "Analyse a task and plan its team; start nothing."),
+        CommandEntry("ask", "run", "make", "Ask a model a question; print its answer."),
+        CommandEntry("chat", "chat", "make", "Chat with an agent, or resume a chat."),
+        CommandEntry("demo", "demo", "none", "Watch a run from request to undo; needs no key."),
+        CommandEntry("init", "init", "none", "Find or store a key, choose models, write settings."),
+        CommandEntry("doctor", "home", "none", "Check this machine and the log for problems."),
+        CommandEntry("help", "help", "none", "Show the help of a command, or every command.", function="show_help"),
     ),
-    CommandEntry("Changes", "diff", "change", "look", "Print the change of a run as a patch.", by_id=True),
-    CommandEntry("Changes", "apply", "change", "act", "Apply the change of a run in your name.", by_id=True),
-    CommandEntry("Changes", "undo", "change", "act", "Undo an applied change, byte for byte.", by_id=True),
-    CommandEntry("Changes", "branch", "change", "act", "Put the change of a run on a new branch.", by_id=True),
-    CommandEntry("Changes", "discard", "change", "act", "Delete the worktree of a run.", by_id=True),
-    CommandEntry("Changes", "rewind", "control", "change", "Continue from an earlier step as a new run.", by_id=True),
-    CommandEntry("Changes", "blame", "change", "look", "Show which step wrote a line, and why."),
-    CommandEntry("Changes", "workspaces list", "home", "none", "List the worktrees of runs."),
-    CommandEntry("Changes", "workspaces clean", "home", "change", "Remove worktrees that hold no unapplied work."),
-    CommandEntry("Watch and steer", "runs", "runs", "look", "List runs and their tasks, newest first."),
-    CommandEntry("Watch and steer", "show", "runs", "look", "Show a run: tasks, agents, messages, costs.", by_id=True),
-    CommandEntry(
-        "Watch and steer", "events", "runs", "look", "Print the events of a run; --follow keeps watching.", by_id=True
+    "Changes": (
+        CommandEntry("diff", "change", "look", "Print the change of a run as a patch.", by_id=True),
+        CommandEntry("apply", "change", "act", "Apply the change of a run in your name.", by_id=True),
+        CommandEntry("undo", "change", "act", "Undo an applied change, byte for byte.", by_id=True),
+        CommandEntry("branch", "change", "act", "Put the change of a run on a new branch.", by_id=True),
+        CommandEntry("discard", "change", "act", "Delete the worktree of a run.", by_id=True),
+        CommandEntry("rewind", "control", "change", "Continue from an earlier step as a new run.", by_id=True),
+        CommandEntry("blame", "change", "look", "Show which step wrote a line, and why."),
+        CommandEntry("workspaces list", "home", "none", "List the worktrees of runs."),
+        CommandEntry("workspaces clean", "home", "change", "Remove worktrees that hold no unapplied work."),
     ),
-    CommandEntry(
-        "Watch and steer", "replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True
+    "Watch and steer": (
+        CommandEntry("runs", "runs", "look", "List runs and their tasks, newest first."),
+        CommandEntry("show", "runs", "look", "Show a run: tasks, agents, messages, costs.", by_id=True),
+        CommandEntry("events", "runs", "look", "Print the events of a run; --follow keeps watching.", by_id=True),
+        CommandEntry("replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True),
+        CommandEntry("cost", "runs", "act", "Show the cost of runs, agents or models.", by_id=True),
+        CommandEntry("answer", "approvals", "change", "Answer an approval request or a question.", by_id=True),
+        CommandEntry("approvals list", "approvals", "look", "List the requests that wait for your answer."),
+        CommandEntry(
+            "approvals answer", "approvals", "change", "Answer an approval request or a question.", by_id=True
+        ),
+        CommandEntry("send", "control", "change", "Send a message to the agent that works on a run.", by_id=True),
+        CommandEntry("pause", "control", "change", "Pause a run or one of its tasks.", by_id=True),
+        CommandEntry("resume", "control", "change", "Resume a run; run it here if no process does.", by_id=True),
+        CommandEntry("replan", "plan", "change", "Change the plan of a team that runs or is paused.", by_id=True),
+        CommandEntry("cancel", "control", "change", "Cancel a run or one of its tasks.", by_id=True),
+        CommandEntry("fork", "control", "change", "Create a run from a version of another one.", by_id=True),
     ),
-    CommandEntry("Watch and steer", "cost", "runs", "act", "Show the cost of runs, agents or models.", by_id=True),
-    CommandEntry(
-        "Watch and steer", "answer", "approvals", "change", "Answer an approval request or a question.", by_id=True
+    "Organisations": (
+        CommandEntry("org new", "org", "look", "Create the file of a new organisation."),
+        CommandEntry("org start", "org", "make", "Run an organisation until Ctrl-C."),
+        CommandEntry("org status", "org", "look", "Show the status of an organisation."),
+        CommandEntry("org list", "org", "look", "List the organisations and what runs them."),
+        CommandEntry("org dismiss", "org", "change", "Remove an agent or a person for good."),
+        CommandEntry("org stop", "org", "change", "Stop an organisation, here or in another terminal."),
+        CommandEntry("inbox", "org", "make", "Open your inbox in an organisation."),
     ),
-    CommandEntry(
-        "Watch and steer", "approvals list", "approvals", "look", "List the requests that wait for your answer."
+    "Agents and models": (
+        CommandEntry("agents list", "agents", "look", "List the agents you can use."),
+        CommandEntry("agents show", "agents", "look", "Show the settings of an agent."),
+        CommandEntry("agents new", "agents", "none", "Create the file of a new agent."),
+        CommandEntry("prompt show", "agents", "none", "Show the first request of an agent to its model."),
+        CommandEntry("models list", "models", "none", "List the models you can use, with their prices."),
+        CommandEntry("models check", "models", "none", "Test a model with three small calls."),
+        CommandEntry("eval live", "models", "none", "Score a model on fifteen small tasks."),
     ),
-    CommandEntry(
-        "Watch and steer",
-        "approvals answer",
-        "approvals",
-        "change",
-        "Answer an approval request or a question.",
-        by_id=True,
+    "Tools and trust": (
+        CommandEntry("tools list", "tools", "none", "List the tools for agents in this folder."),
+        CommandEntry("tools show", "tools", "none", "Show the description and parameters of a tool."),
+        CommandEntry("tools run", "tools", "make", "Call a tool yourself."),
+        CommandEntry("trust", "trust", "none", "Review and trust what this workspace contains."),
+        CommandEntry("permissions list", "trust", "none", "List your permission rules."),
+        CommandEntry("permissions add", "trust", "none", "Add a permission rule."),
+        CommandEntry("permissions remove", "trust", "none", "Remove a permission rule."),
+        CommandEntry("mcp add", "mcp", "none", "Check an MCP server and add it to your settings."),
+        CommandEntry("mcp list", "mcp", "none", "List the MCP servers of this folder."),
+        CommandEntry("mcp remove", "mcp", "none", "Remove one of your MCP servers."),
+        CommandEntry("mcp check", "mcp", "none", "Start MCP servers and check their tools for changes."),
     ),
-    CommandEntry(
-        "Watch and steer", "send", "control", "change", "Send a message to the agent that works on a run.", by_id=True
+    "Settings and storage": (
+        CommandEntry("config show", "init", "none", "Show every setting and where it comes from."),
+        CommandEntry("config path", "init", "none", "Show the files that settings are read from."),
+        CommandEntry("du", "home", "look", "Show the disk space that runs take."),
+        CommandEntry("gc", "home", "change", "Free disk space that is no longer needed."),
+        CommandEntry("forget", "home", "change", "Delete a run and its log.", by_id=True),
     ),
-    CommandEntry("Watch and steer", "pause", "control", "change", "Pause a run or one of its tasks.", by_id=True),
-    CommandEntry(
-        "Watch and steer", "resume", "control", "change", "Resume a run; run it here if no process does.", by_id=True
-    ),
-    CommandEntry(
-        "Watch and steer", "replan", "plan", "change", "Change the plan of a team that runs or is paused.", by_id=True
-    ),
-    CommandEntry("Watch and steer", "cancel", "control", "change", "Cancel a run or one of its tasks.", by_id=True),
-    CommandEntry(
-        "Watch and steer", "fork", "control", "change", "Create a run from a version of another one.", by_id=True
-    ),
-    CommandEntry("Organisations", "org new", "org", "look", "Create the file of a new organisation."),
-    CommandEntry("Organisations", "org start", "org", "make", "Run an organisation until Ctrl-C."),
-    CommandEntry("Organisations", "org status", "org", "look", "Show the status of an organisation."),
-    CommandEntry("Organisations", "org list", "org", "look", "List the organisations and what runs them."),
-    CommandEntry("Organisations", "org dismiss", "org", "change", "Remove an agent or a person for good."),
-    CommandEntry("Organisations", "org stop", "org", "change", "Stop an organisation, here or in another terminal."),
-    CommandEntry("Organisations", "inbox", "org", "make", "Open your inbox in an organisation."),
-    CommandEntry("Agents and models", "agents list", "agents", "look", "List the agents you can use."),
-    CommandEntry("Agents and models", "agents show", "agents", "look", "Show the settings of an agent."),
-    CommandEntry("Agents and models", "agents new", "agents", "none", "Create the file of a new agent."),
-    CommandEntry(
-        "Agents and models", "prompt show", "agents", "none", "Show the first request of an agent to its model."
-    ),
-    CommandEntry(
-        "Agents and models", "models list", "models", "none", "List the models you can use, with their prices."
-    ),
-    CommandEntry("Agents and models", "models check", "models", "none", "Test a model with three small calls."),
-    CommandEntry("Agents and models", "eval live", "models", "none", "Score a model on fifteen small tasks."),
-    CommandEntry("Tools and trust", "tools list", "tools", "none", "List the tools for agents in this folder."),
-    CommandEntry("Tools and trust", "tools show", "tools", "none", "Show the description and parameters of a tool."),
-    CommandEntry("Tools and trust", "tools run", "tools", "make", "Call a tool yourself."),
-    CommandEntry("Tools and trust", "trust", "trust", "none", "Review and trust what this workspace contains."),
-    CommandEntry("Tools and trust", "permissions list", "trust", "none", "List your permission rules."),
-    CommandEntry("Tools and trust", "permissions add", "trust", "none", "Add a permission rule."),
-    CommandEntry("Tools and trust", "permissions remove", "trust", "none", "Remove a permission rule."),
-    CommandEntry("Tools and trust", "mcp add", "mcp", "none", "Check an MCP server and add it to your settings."),
-    CommandEntry("Tools and trust", "mcp list", "mcp", "none", "List the MCP servers of this folder."),
-    CommandEntry("Tools and trust", "mcp remove", "mcp", "none", "Remove one of your MCP servers."),
-    CommandEntry("Tools and trust", "mcp check", "mcp", "none", "Start MCP servers and check their tools for changes."),
-    CommandEntry("Settings and storage", "config show", "init", "none", "Show every setting and where it comes from."),
-    CommandEntry("Settings and storage", "config path", "init", "none", "Show the files that settings are read from."),
-    CommandEntry("Settings and storage", "du", "home", "look", "Show the disk space that runs take."),
-    CommandEntry("Settings and storage", "gc", "home", "change", "Free disk space that is no longer needed."),
-    CommandEntry("Settings and storage", "forget", "home", "change", "Delete a run and its log.", by_id=True),
-)
+}
+COMMANDS: Final = tuple(entry for entries in SECTIONS.values() for entry in entries)
 
 
 # ------------------------------------------------------------------------------------------------ extensions of typer
@@ -434,9 +412,8 @@ class RootGroup(TyperGroup):
         self.format_usage(ctx, formatter)
         write_body(formatter, f"{TAGLINE}\n\n{ID_HELP}")
         width = max(len(entry.name) for entry in COMMANDS)
-        for section in SECTIONS:
-            rows = ((entry.name.ljust(width), entry.help) for entry in COMMANDS if entry.section == section)
-            write_list(formatter, section, rows)
+        for section, entries in SECTIONS.items():
+            write_list(formatter, section, ((entry.name.ljust(width), entry.help) for entry in entries))
         write_list(formatter, "Options", filter(None, (param.get_help_record(ctx) for param in self.get_params(ctx))))
         write_exit_codes(formatter, EXIT_MEANINGS.items())
 
