@@ -73,7 +73,7 @@ class MemoryStore:
 
 
 class MemoryLog:
-    """The ports `Log` and `Blobs` in memory."""
+    """The ports `Log` and `Blobs` in memory; the ports describe the methods."""
 
     def __init__(self, memory: MemoryStore | None = None, *, clock: Callable[[], float] = time.time) -> None:
         self._memory = MemoryStore() if memory is None else memory
@@ -83,19 +83,16 @@ class MemoryLog:
     # ------------------------------------------------------------------------------------------- streams
 
     async def create(self, stream: str, at: int) -> bool:
-        """Create an empty stream; return False if it exists."""
         if stream in self._require_open().streams:
             return False
         self._memory.streams[stream] = MemoryStream(created_at=at)
         return True
 
     async def streams(self) -> Sequence[StreamInfo]:
-        """Return all streams, oldest first."""
         by_age = sorted(self._require_open().streams.items(), key=lambda item: item[1].created_at)
         return [self._make_info(name, stream) for name, stream in by_age]
 
     async def forget(self, stream: str) -> None:
-        """Delete a stream with all its data."""
         state = self._find_stream(stream)
         if state.holder not in {None, self}:
             raise StaleOwner("storage.stream_in_use", stream=stream, owner=state.owner)
@@ -153,7 +150,6 @@ class MemoryLog:
         return self._find_stream(stream).head
 
     async def read(self, stream: str, after: int = 0, upto: int | None = None) -> AsyncIterator[Sequence[StoredEvent]]:
-        """Yield the events with after < version <= upto, in order, in pages."""
         while page := self._find_stream(stream).events[after : after + PAGE_SIZE][
             : None if upto is None else max(0, upto - after)
         ]:
@@ -161,7 +157,6 @@ class MemoryLog:
             yield page
 
     async def tail(self, stream: str, after: int = 0) -> AsyncIterator[Sequence[StoredEvent]]:
-        """Yield events like `read`, then new ones as they are committed."""
         with self._memory.watch.listen(stream) as changed:
             while True:
                 changed.clear()
@@ -173,14 +168,12 @@ class MemoryLog:
     # ------------------------------------------------------------------------------ snapshots and archive
 
     async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
-        """Save this snapshot and delete the older ones of the stream."""
         snapshots = self._find_stream(stream).snapshots
         for version in [version for version in snapshots if version < snapshot.version]:
             del snapshots[version]
         snapshots[snapshot.version] = snapshot
 
     async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> StateSnapshot | None:
-        """Return the newest snapshot with this fingerprint, up to version `upto`."""
         snapshots = self._find_stream(stream).snapshots
         usable = [s for s in snapshots.values() if s.fingerprint == fingerprint and (upto is None or s.version <= upto)]
         return max(usable, key=lambda snapshot: snapshot.version, default=None)
@@ -188,13 +181,11 @@ class MemoryLog:
     async def read_archive(
         self, stream: str, kind: str, *, owner: str | None = None, after: int = 0, limit: int = 1000
     ) -> Sequence[ArchiveRow]:
-        """Return archive rows of a kind and optionally one owner, in version order."""
         rows = sorted(self._find_stream(stream).archive, key=lambda row: row.version)
         wanted = (r for r in rows if r.kind == kind and r.version > after and owner in {None, r.owner})
         return list(islice(wanted, limit))
 
     async def chain(self, stream: str, version: int, limit: int = 1000) -> Sequence[StoredEvent]:
-        """Return the event at `version` and its chain of `previous` events, oldest first."""
         events = self._find_stream(stream).events
         chained: list[StoredEvent] = []
         while 0 < version <= len(events) and len(chained) < limit:
@@ -203,7 +194,6 @@ class MemoryLog:
         return chained[::-1]
 
     async def pick(self, stream: str, versions: Sequence[int]) -> Sequence[StoredEvent]:
-        """Return the events at these versions, in version order."""
         events = self._find_stream(stream).events
         return [events[version - 1] for version in sorted(set(versions)) if 0 < version <= len(events)]
 
@@ -212,12 +202,10 @@ class MemoryLog:
         return next((event for event in candidates if json.loads(event.data).get(field) == value), None)
 
     async def find(self, stream: str, kind: str, key: str) -> ArchiveRow | None:
-        """Return the newest archive row with this key; None if there is none."""
         rows = [row for row in self._find_stream(stream).archive if (row.kind, row.key) == (kind, key)]
         return max(reversed(rows), key=lambda row: row.version, default=None)
 
     async def rebuild_archive(self, stream: str, rows: AsyncIterator[Sequence[ArchiveRow]]) -> int:
-        """Replace the stream's archive with these rows in one step. Return their number."""
         fresh = [row async for page in rows for row in page]
         self._find_stream(stream).archive = fresh
         return len(fresh)
@@ -225,7 +213,6 @@ class MemoryLog:
     # -------------------------------------------------------------------------------------------- inbox
 
     async def put(self, stream: str, row: InboxRow) -> bool:
-        """Put an intent into the inbox; return False if its id is already there."""
         inbox = self._find_stream(stream).inbox
         if row.intent_id in inbox:
             return False
@@ -234,11 +221,9 @@ class MemoryLog:
         return True
 
     async def list_inbox(self, stream: str) -> Sequence[InboxRow]:
-        """Return the unanswered inbox rows, oldest first."""
         return [entry.row for entry in self._find_stream(stream).inbox.values() if entry.outcome is None]
 
     async def arrivals(self, stream: str) -> AsyncIterator[Sequence[InboxRow]]:
-        """Yield the unanswered inbox rows, then new ones as they arrive; each row once."""
         last = 0
         with self._memory.watch.listen(make_inbox_key(stream)) as changed:
             while True:
@@ -251,12 +236,10 @@ class MemoryLog:
                 await changed.wait()
 
     async def outcome(self, stream: str, intent_id: str) -> bytes | None:
-        """Return the outcome of an intent; None if it is not answered."""
         entry = self._find_stream(stream).inbox.get(intent_id)
         return None if entry is None else entry.outcome
 
     async def answer(self, stream: str, intent_id: str) -> bytes:
-        """Wait for the outcome of an intent."""
         with self._memory.watch.listen(stream) as changed:
             while (outcome := await self.outcome(stream, intent_id)) is None:
                 await changed.wait()
@@ -268,7 +251,6 @@ class MemoryLog:
     async def acquire(
         self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
     ) -> Lease | LeaseHolder:
-        """Take the lease of a stream, or return its current owner."""
         if made_at is not None:
             await self.create(stream, made_at)
         state = self._find_stream(stream)
@@ -278,26 +260,22 @@ class MemoryLog:
         return Lease(stream=stream, owner=owner, epoch=state.epoch)
 
     async def release(self, lease: Lease) -> None:
-        """Release a lease. A stale lease is ignored."""
         state = self._require_open().streams.get(lease.stream)
         if state is not None and state.epoch == lease.epoch:
             state.holder, state.owner = None, ""
 
     async def holder(self, stream: str) -> LeaseHolder | None:
-        """Return the live owner; None if there is none."""
         state = self._find_stream(stream)
         return None if state.holder is None else LeaseHolder(stream=stream, owner=state.owner, epoch=state.epoch)
 
     # -------------------------------------------------------------------------------------------- blobs
 
     async def put_blob(self, data: bytes) -> str:
-        """Store the bytes and return their SHA-256 in hex."""
         digest = hashlib.sha256(data).hexdigest()
         self._require_open().blobs[digest] = (data, self._clock())
         return digest
 
     async def get_blob(self, digest: str) -> bytes:
-        """Return the bytes of a blob. Raise `StoreFault` if it is missing."""
         stored = self._require_open().blobs.get(digest)
         if stored is None:
             raise StoreFault("storage.blob_missing", path=digest)
@@ -311,7 +289,6 @@ class MemoryLog:
         return ()
 
     async def collect(self) -> int:
-        """Remove unreferenced data. Return the bytes freed."""
         streams = self._require_open().streams.values()
         referenced = {digest for stream in streams for digest in stream.blobs}
         now = self._clock()
@@ -332,10 +309,6 @@ class MemoryLog:
             if stream.holder is self:
                 stream.holder = None
         self._memory.watch.wake_all()
-
-    def open_twin(self) -> MemoryLog:
-        """Return another instance on the same data, as another process would have."""
-        return MemoryLog(self._memory, clock=self._clock)
 
     def _require_open(self) -> MemoryStore:
         if self._closed:
