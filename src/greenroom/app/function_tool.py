@@ -382,7 +382,9 @@ class Tool(Generic[P, R]):
         self.long_tail = long_tail
         self.source = "program"
         text = inspect.getdoc(function) or ""
-        self.description = _read_purpose(text)
+        section = _ARGUMENTS.search(text)
+        body = text[: section.start()] if section else text
+        self.description = _FIELD.sub("", body).strip()
         if not self.description:
             raise WorldFault("function_tool.no_docstring", name=self.name)
         self._parameters = _read_parameters(function, self.name, _read_argument_descriptions(text))
@@ -567,13 +569,6 @@ def _make_field(
     if isinstance(default, bool | int | float | str | bytes | None | tuple | Enum):
         return (parameter.name, described_hint, default)
     return (parameter.name, described_hint, msgspec.field(default_factory=lambda: default))
-
-
-def _read_purpose(text: str) -> str:
-    """Return the docstring without the section about arguments."""
-    section = _ARGUMENTS.search(text)
-    body = text[: section.start()] if section else text
-    return _FIELD.sub("", body).strip()
 
 
 def _read_argument_descriptions(text: str) -> dict[str, str]:

@@ -91,7 +91,10 @@ class ModelRegistry:
             return self._replay.get_model(name)
         known = self._models.get(name)
         if known is None:
-            known = self._models[name] = self._make_model(name)
+            members = self.resolve_models(name)
+            models = [self._make_retrying_model(member) for member in members]
+            model: Model = models[0] if len(models) == 1 else ModelGroup(self.resolve_alias(name), models)
+            known = self._models[name] = model if self._recorder is None else self._recorder.wrap(model)
         return known
 
     def resolve_models(self, name: str) -> tuple[str, ...]:
@@ -151,19 +154,17 @@ class ModelRegistry:
                 return f"{server.provider.name}:{server.models[0]}"
         raise WorldFault(NO_MODEL_MESSAGE)
 
-    def _make_model(self, name: str) -> Model:
-        members = self.resolve_models(name)
-        models = [self._make_retrying_model(member) for member in members]
-        model: Model = models[0] if len(models) == 1 else ModelGroup(self.resolve_alias(name), models)
-        return model if self._recorder is None else self._recorder.wrap(model)
-
     def _make_retrying_model(self, name: str) -> Model:
         retry = self._settings.retry
         retry_policy = RetryPolicy(retries=retry.attempts, delay=retry.delay, total=retry.total)
         provider, _ = split_model_name(name, self._extra_providers)
-        return RetryingModel(
-            self.make_bare_model(name), self._get_gate(provider), retry_policy, self._find_retry_time(provider, name)
-        )
+        gate = self._gates.get(provider)
+        if gate is None:
+            provider_settings = self._settings.providers.get(provider, ProviderSettings())
+            gate = self._gates[provider] = RateLimiter(
+                provider_settings.max_parallel, provider_settings.requests_per_minute or 0
+            )
+        return RetryingModel(self.make_bare_model(name), gate, retry_policy, self._find_retry_time(provider, name))
 
     def _find_retry_time(self, provider: str, name: str) -> RetryTime:
         """Return when the model may be asked again: for this address and key, in all processes of the user."""
@@ -280,15 +281,6 @@ class ModelRegistry:
 
         return connect
 
-    def _get_gate(self, provider: str) -> RateLimiter:
-        gate = self._gates.get(provider)
-        if gate is None:
-            provider_settings = self._settings.providers.get(provider, ProviderSettings())
-            gate = self._gates[provider] = RateLimiter(
-                provider_settings.max_parallel, provider_settings.requests_per_minute or 0
-            )
-        return gate
-
     def price(self, name: str) -> ModelPrice:
         """Return the price of a model."""
         provider, model = split_model_name(name, self._extra_providers)
@@ -392,7 +384,8 @@ class ModelSession:
             # The properties of a model, whether or not it can be used from here.
             self._replay = ReplayModels(replay, card=self._find_card, secrets=secrets)
         if record is not None:
-            refuse_existing_file(record)
+            if record.exists() and (record.is_dir() or record.stat().st_size):
+                raise WorldFault("model_registry.record_file_exists", path=str(record))
             self._recorder = Recorder(record, secrets=secrets)
 
     def _find_card(self, name: str) -> ModelCard:
@@ -483,12 +476,6 @@ class ModelSession:
         if recorder is not None:
             recorder.close()
             delete_empty_recording(recorder.path)
-
-
-def refuse_existing_file(path: Path) -> None:
-    """Raise an error if the recording's file exists."""
-    if path.exists() and (path.is_dir() or path.stat().st_size):
-        raise WorldFault("model_registry.record_file_exists", path=str(path))
 
 
 def delete_empty_recording(path: Path) -> None:

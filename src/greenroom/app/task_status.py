@@ -55,7 +55,12 @@ def read_status(state: TeamState, task_id: TaskId) -> TaskStatus | None:
         for step in state.steps_of(agent)
     ):
         return TaskStatus(state="working")
-    pause_reason = _find_pause(state, task)
+    pauses = [
+        task.paused,
+        *(state.tasks[pause].paused for pause in state.list_ancestors(task.task_id)),
+        state.team.paused,
+    ]
+    pause_reason = next((pause for pause in pauses if pause is not None), None)
     if pause_reason is not None:
         return TaskStatus(state=classify_pause(pause_reason), reason=pause_reason)
     if _is_moving(state, task_id) or _is_answer_coming(state, task):
@@ -81,16 +86,6 @@ def find_partial(state: TeamState) -> str:
 def classify_pause(why: str) -> TaskState:
     """Return the state for a pause reason."""
     return _PAUSE_STATES.get(why.partition(":")[0], "paused")
-
-
-def _find_pause(state: TeamState, task: Task) -> str | None:
-    """Return the pause of the task, of a parent task or of the team."""
-    pauses = [
-        task.paused,
-        *(state.tasks[pause].paused for pause in state.list_ancestors(task.task_id)),
-        state.team.paused,
-    ]
-    return next((pause for pause in pauses if pause is not None), None)
 
 
 def _is_moving(state: TeamState, task_id: TaskId) -> bool:

@@ -94,21 +94,17 @@ def build_facts(step_commit: StepCommit) -> Data:
 def build_mark(context: StepContext) -> CommitInfo:
     """Return the commit's run, task, agent and step."""
     step, team = context.step, context.state.team
+    arguments = step.work.instruction_content or {}
+    what = next((str(arguments[name]) for name in ("path", "file", "script") if arguments.get(name)), "")
+    words = " ".join(f"{step.work.executor} {what}".split())
     return CommitInfo(
         run=team.team_id,
         key=context.key,
         task=step.task_id,
         agent=step.agent_id,
         step=step.step_id,
-        summary=_summarize_step(step),
+        summary=words if len(words) <= MAX_SUMMARY_CHARS else f"{words[: MAX_SUMMARY_CHARS - 1]}…",
     )
-
-
-def _summarize_step(step: Step) -> str:
-    arguments = step.work.instruction_content or {}
-    what = next((str(arguments[name]) for name in ("path", "file", "script") if arguments.get(name)), "")
-    words = " ".join(f"{step.work.executor} {what}".split())
-    return words if len(words) <= MAX_SUMMARY_CHARS else f"{words[: MAX_SUMMARY_CHARS - 1]}…"
 
 
 SPEC: Final = ToolSpec(

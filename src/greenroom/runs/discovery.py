@@ -403,7 +403,10 @@ def find_recipe_checks(folder: ProjectFolder) -> Iterator[Check]:
         file = folder.find_first(*names)
         if not file or not folder.has_program(program):
             continue
-        targets = _read_targets(folder.read_text(file))
+        targets: dict[str, str] = {}  # with their heads and lines, which a person approves
+        for recipe in RECIPE.finditer(folder.read_text(file)):
+            for name in {*recipe[1].split()} & {*TARGET_KINDS}:
+                targets[name] = f"{targets[name]}\n{recipe[0]}" if name in targets else recipe[0]
         kinds: set[CheckKind] = set()
         for target, kind in TARGET_KINDS.items():
             if target in targets and kind not in kinds:
@@ -411,15 +414,6 @@ def find_recipe_checks(folder: ProjectFolder) -> Iterator[Check]:
                 why = f"{file} has the {'target' if program == 'make' else 'recipe'} {target!r}."
                 line = f"{program} {target}"
                 yield Check(name=line, line=line, kind=kind, why=why, means=targets[target])
-
-
-def _read_targets(text: str) -> dict[str, str]:
-    """Return each target that is a check by name, with its head and its lines, which a person approves."""
-    found: dict[str, str] = {}
-    for recipe in RECIPE.finditer(text):
-        for name in {*recipe[1].split()} & {*TARGET_KINDS}:
-            found[name] = f"{found[name]}\n{recipe[0]}" if name in found else recipe[0]
-    return found
 
 
 FINDERS: Final[tuple[Callable[[ProjectFolder], Iterator[Check]], ...]] = (

@@ -19,9 +19,3 @@ class TestMemoryLog(LogConformance):
         if not hasattr(self, "memory"):
             self.memory = MemoryStore()
         return MemoryLog(self.memory, clock=clock)
-
-
-async def test_a_twin_shares_the_memory() -> None:
-    log = MemoryLog()
-    await log.create("team", 1)
-    assert [info.stream for info in await log.open_twin().streams()] == ["team"]

@@ -98,7 +98,7 @@ def _fit_arguments(call_request: CallRequest, tool: ToolSpec) -> CallDraft | Blo
         if mended is None:
             return reject_block(call_request.tag, f"the arguments of {tool.name!r} do not fit: {repaired}.")
         call = mended
-    extra = find_unknown_arguments(schema, call.arguments) if repaired else []
+    extra = sorted(call.arguments.keys() - _read_properties(schema).keys()) if repaired else []
     if extra:
         return reject_block(call_request.tag, f"{repaired}; and {tool.name!r} has no {', '.join(extra)}.")
     return CallDraft(call=call, repaired=repaired, unended=call_request.unended)
@@ -187,11 +187,6 @@ def build_argument_checker(schema: Data) -> Callable[[Data], list[str]]:
 
 def _describe_fault(error: ValidationError) -> str:
     return f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {truncate(error.message)}"
-
-
-def find_unknown_arguments(schema: Data, arguments: Data) -> list[str]:
-    """Return the arguments that the schema does not define."""
-    return sorted(arguments.keys() - _read_properties(schema).keys())
 
 
 def convert_texts(schema: Data, arguments: Data) -> dict[str, object]:

@@ -79,7 +79,10 @@ class PatchBlocks:
         try:
             path = _read_path(block)
             edits, at = _read_edits(block.body, 0)
-            _refuse_blank(edits)
+            for edit in edits:
+                for name in sorted(edit.keys() - {"replace", "range"}):
+                    if not str(edit[name]).strip():
+                        raise ParseError(f"<{name.upper()}> is blank.")
         except ParseError as error:
             return reject_block(self.tag, str(error), shape=PATCH_SHAPE)
         if strip_invisible(block.body[at:]):
@@ -213,23 +216,13 @@ def _check_parts(parts: dict[str, str]) -> Data:
         raise ParseError(f"a change has SEARCH and REPLACE, or SEARCH_START, SEARCH_END and REPLACE, not {there}.")
     found: dict[str, object] = {name.lower(): parts[name] for name in sorted(names)}
     if "RANGE" in parts:
-        found["range"] = _parse_line_range(parts["RANGE"])
+        text = parts["RANGE"]
+        lines = _LINES.fullmatch(text.strip())
+        first, last = (int(lines[1]), int(lines[2])) if lines else (0, 0)
+        if not 1 <= first <= last:
+            raise ParseError(f"<RANGE> is two line numbers such as 10-50, not {text.strip()[:50]!r}.")
+        found["range"] = [first, last]
     return found
-
-
-def _refuse_blank(edits: list[Data]) -> None:
-    for edit in edits:
-        for name in sorted(edit.keys() - {"replace", "range"}):
-            if not str(edit[name]).strip():
-                raise ParseError(f"<{name.upper()}> is blank.")
-
-
-def _parse_line_range(text: str) -> list[int]:
-    lines = _LINES.fullmatch(text.strip())
-    first, last = (int(lines[1]), int(lines[2])) if lines else (0, 0)
-    if not 1 <= first <= last:
-        raise ParseError(f"<RANGE> is two line numbers such as 10-50, not {text.strip()[:50]!r}.")
-    return [first, last]
 
 
 def _render_diff(edit: Data) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from textwrap import dedent, indent
 from typing import Final
 
@@ -101,7 +101,12 @@ def _reject_fields(text: str, wrong: list[str], known: ParseContext, *, unended:
 def _build_call(value: Mapping[str, object], known: ParseContext, *, unended: bool) -> CallDraft | BlockRejection:
     to, content = _read_text(value.get("to")).strip(), _read_text(value.get("content"))
     if to not in known.agents:
-        return _reject_receiver(to, content, known.agents)
+        names = sorted(known.agents)
+        if not names:
+            return reject_block(TAG, f"there is no agent {to!r}; there is no agent to write to.")
+        near = names[0] if len(names) == 1 and _PLAIN.fullmatch(to) else find_nearest_name(to, names)
+        repaired = _render_block(near, content) if near else ""
+        return reject_block(TAG, f"there is no agent {to!r}. Write to one of these: {', '.join(names)}.", repaired)
     arguments: Data = {"receiver": to, "message": content, "handoff": True}
     return CallDraft(call=ToolCall(call_id="", name="send_message", arguments=arguments), unended=unended)
 
@@ -135,15 +140,6 @@ def _find_extra_fields(value: Mapping[str, object]) -> list[str]:
 
 def _read_text(value: object) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _reject_receiver(to: str, content: str, agents: Collection[str]) -> BlockRejection:
-    names = sorted(agents)
-    if not names:
-        return reject_block(TAG, f"there is no agent {to!r}; there is no agent to write to.")
-    near = names[0] if len(names) == 1 and _PLAIN.fullmatch(to) else find_nearest_name(to, names)
-    repaired = _render_block(near, content) if near else ""
-    return reject_block(TAG, f"there is no agent {to!r}. Write to one of these: {', '.join(names)}.", repaired)
 
 
 # ---------------------------------------------------------------------------------------------- blocks we write

@@ -145,11 +145,16 @@ def _accept_or_reject(
     if why is not None:
         can_come_back = block.is_whole and known.ended is not False
         return reject_block(block.tag, why, protocol.write(draft.call) if can_come_back else "")
+    notes = []
+    if not block.tagged:
+        notes.append(f"The end tag </{block.tag}> was missing and was added. Always write it, on a line of its own.")
+    if draft.repaired:
+        notes.append(f"Your <{block.tag}> block was mended before it was run: {draft.repaired}.")
     return BlockCall(
         call=draft.call,
         protocol=protocol.name,
         said=scan.said,
-        notes=_build_notes(block, draft),
+        notes=tuple(notes),
         dropped=tuple(_describe_place(block) for block in scan.blocks[1:]),
         repaired=bool(draft.repaired),
     )
@@ -167,15 +172,6 @@ def _find_uncertainty(block: Block, draft: CallDraft, known: ParseContext) -> st
     if draft.repaired and not harmless:
         return f"{draft.repaired}."
     return None
-
-
-def _build_notes(block: Block, draft: CallDraft) -> tuple[str, ...]:
-    notes = []
-    if not block.tagged:
-        notes.append(f"The end tag </{block.tag}> was missing and was added. Always write it, on a line of its own.")
-    if draft.repaired:
-        notes.append(f"Your <{block.tag}> block was mended before it was run: {draft.repaired}.")
-    return tuple(notes)
 
 
 PACK: Final = PromptPack("greenroom.abilities.protocols.prompts")

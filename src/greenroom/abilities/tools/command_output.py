@@ -58,15 +58,12 @@ class OutputBuffer:
             self._tail.append(text)
             self._tail_chars += len(text)
         while self._tail_chars > self._max_tail_chars:
-            self._shorten()
-
-    def _shorten(self) -> None:
-        first = self._tail.popleft()
-        over = min(self._tail_chars - self._max_tail_chars, len(first))
-        if over < len(first):
-            self._tail.appendleft(first[over:])
-        self._tail_chars -= over
-        self.dropped += over
+            first = self._tail.popleft()
+            over = min(self._tail_chars - self._max_tail_chars, len(first))
+            if over < len(first):
+                self._tail.appendleft(first[over:])
+            self._tail_chars -= over
+            self.dropped += over
 
 
 MAX_LIVE_CHARS: Final = 200_000

@@ -121,7 +121,13 @@ class PlaywrightTab:
             case Click():
                 await page.locator(f"aria-ref={action.ref}").click(timeout=ACTION_TIMEOUT_MS)
             case TypeText():
-                await self._type(page, action)
+                field = page.locator(f"aria-ref={action.ref}")
+                if await field.evaluate("one => one.tagName", timeout=ACTION_TIMEOUT_MS) == "SELECT":
+                    await field.select_option(action.text, timeout=ACTION_TIMEOUT_MS)
+                else:
+                    await field.fill(action.text, timeout=ACTION_TIMEOUT_MS)
+                if action.submit:
+                    await field.press("Enter", timeout=ACTION_TIMEOUT_MS)
             case Scroll():
                 await page.mouse.wheel(0, SCROLL_PIXELS if action.down else -SCROLL_PIXELS)
             case GoBack():
@@ -130,15 +136,6 @@ class PlaywrightTab:
                     await page.close()
             case _:
                 assert_never(action)
-
-    async def _type(self, page: Page, action: TypeText) -> None:
-        field = page.locator(f"aria-ref={action.ref}")
-        if await field.evaluate("one => one.tagName", timeout=ACTION_TIMEOUT_MS) == "SELECT":
-            await field.select_option(action.text, timeout=ACTION_TIMEOUT_MS)
-        else:
-            await field.fill(action.text, timeout=ACTION_TIMEOUT_MS)
-        if action.submit:
-            await field.press("Enter", timeout=ACTION_TIMEOUT_MS)
 
     async def _wait_until_quiet(self, page: Page) -> None:
         """Wait until the page is quiet, up to a limit: some pages never are."""

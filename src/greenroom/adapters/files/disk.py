@@ -388,7 +388,9 @@ class Disk:
             if old is None:
                 rename_without_replacing(place.folder, draft, place.name)
             else:
-                _check_unchanged(place, path, old.status)
+                now = _read_status(place)  # writing a large file takes time
+                if now is None or _make_signature(now) != _make_signature(old.status):
+                    raise FileFault("changed", f"{path!r} is not what it was: it was changed meanwhile.")
                 os.rename(draft, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
         finally:
             with suppress(FileNotFoundError):
@@ -500,13 +502,6 @@ def _check_expected(place: OpenPlace, path: str, expected: str | None) -> Existi
     if digest != expected:
         raise FileFault("changed", f"{path!r} is not what it was: it was changed meanwhile.")
     return ExistingFile(status=status, digest=digest)
-
-
-def _check_unchanged(place: OpenPlace, path: str, old: os.stat_result) -> None:
-    """Check immediately before replacing that the file is unchanged: writing a large file takes time."""
-    now = _read_status(place)
-    if now is None or _make_signature(now) != _make_signature(old):
-        raise FileFault("changed", f"{path!r} is not what it was: it was changed meanwhile.")
 
 
 def _make_signature(status: os.stat_result) -> tuple[int, ...]:

@@ -499,7 +499,11 @@ class GitWorktrees:
             applied = [paper for paper in await list_entries(repository, record.run) if paper.state == "applied"]
             unapplied = await list_unapplied(repository, applied, (record.base,), [tip])
             if not (place / "tree").is_dir():
-                return evolve(status, tip=tip, orphan=_describe_deleted(record.run, unapplied))
+                rest = translate("git.all_applied")
+                if unapplied:
+                    code = "git.one_unapplied_left" if len(unapplied) == 1 else "git.unapplied_left"
+                    rest = translate(code, count=len(unapplied), run=record.run)
+                return evolve(status, tip=tip, orphan=translate("git.folder_deleted", rest=rest))
             uncommitted, skipped = await worktree.list_uncommitted()
         except WorkspaceFault as fault:
             files = await asyncio.to_thread(_list_some_files, place / "tree")
@@ -515,15 +519,6 @@ class GitWorktrees:
         if not await find_ref(repository, about.base):
             raise WorkspaceFault("repository", "git.base_gone", root=about.root, base=about.base[:12])
         return GitWorktree(repository, place, about), repository
-
-
-def _describe_deleted(run: str, unapplied: Sequence[str]) -> str:
-    """Describe a worktree whose folder was deleted by hand."""
-    rest = translate("git.all_applied")
-    if unapplied:
-        code = "git.one_unapplied_left" if len(unapplied) == 1 else "git.unapplied_left"
-        rest = translate(code, count=len(unapplied), run=run)
-    return translate("git.folder_deleted", rest=rest)
 
 
 def _find_layout(record: WorktreeRecord, folder: Path) -> RepositoryLayout:

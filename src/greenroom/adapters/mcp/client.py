@@ -291,7 +291,13 @@ class McpTool:
             return Outcome(state="uncertain", error=f"{problem} {OUTCOME_UNKNOWN.format(name=self.name)}")
         except WorldFault as fault:
             return Outcome(state="failed", error=f"Not called. {fault}")
-        return _make_outcome(answer)
+        result: dict[str, object] = {"output": answer.text}
+        if answer.parts:
+            result["parts"] = [{"media_type": p.media_type, "bytes": p.bytes, "data": p.data} for p in answer.parts]
+        if answer.failed:
+            full_result = result if answer.parts or len(answer.text) > MAX_ERROR_CHARS else None
+            return Outcome(state="failed", error=clip_middle(answer.text, MAX_ERROR_CHARS), result=full_result)
+        return Outcome(result=result)
 
 
 def make_tools(client: McpClient, catalogue: ToolCatalogue) -> tuple[McpTool, ...]:
@@ -301,13 +307,3 @@ def make_tools(client: McpClient, catalogue: ToolCatalogue) -> tuple[McpTool, ..
 def make_stored_tools(client: McpClient, listed: tuple[ListedTool, ...]) -> tuple[McpTool, ...]:
     """Return tools from a stored listing. Nothing is started; the client compares them at a call."""
     return make_tools(client, build_catalogue(client.server, listed, (), None))
-
-
-def _make_outcome(answer: McpResult) -> Outcome:
-    result: dict[str, object] = {"output": answer.text}
-    if answer.parts:
-        result["parts"] = [{"media_type": p.media_type, "bytes": p.bytes, "data": p.data} for p in answer.parts]
-    if answer.failed:
-        full_result = result if answer.parts or len(answer.text) > MAX_ERROR_CHARS else None
-        return Outcome(state="failed", error=clip_middle(answer.text, MAX_ERROR_CHARS), result=full_result)
-    return Outcome(result=result)

@@ -65,6 +65,8 @@ class UnusableToolError(ValueError):
 
 def clean_schema(schema: object) -> Data:
     """Return the schema for the model. Raise `UnusableToolError` if it cannot be used."""
+    from jsonschema_rs import validator_for
+
     if not isinstance(schema, Mapping):
         raise UnusableToolError(translate("mcp_tool.schema_no_object"))
     if measure_depth(schema) > MAX_DEPTH:
@@ -76,8 +78,16 @@ def clean_schema(schema: object) -> Data:
     if (parts := _SchemaSizes(schema).count_parts(schema, ())) > MAX_PARTS:
         raise UnusableToolError(translate("mcp_tool.schema_parts", parts=parts, limit=MAX_PARTS))
     cleaned = {"type": "object", **_clean_mapping(schema)}
-    _check_parameters(cleaned)
-    _check_schema(cleaned)
+    properties = cleaned.get("properties", {})
+    if not isinstance(properties, Mapping):
+        raise UnusableToolError(translate("mcp_tool.schema_properties"))
+    for name in properties:  # providers refuse the whole request for one bad name
+        if not PARAMETER_NAME.fullmatch(name):
+            raise UnusableToolError(translate("mcp_tool.schema_parameter", name=to_one_line(name, 80)))
+    try:
+        validator_for(dict(cleaned), offline=True)
+    except (TypeError, ValueError) as error:
+        raise UnusableToolError(translate("mcp_tool.schema_invalid", error=to_one_line(str(error), 200))) from None
     return cleaned
 
 
@@ -153,22 +163,3 @@ def _require_visible(text: str) -> str:
     if not is_plain(text):
         raise UnusableToolError(translate("mcp_tool.schema_invisible"))
     return text
-
-
-def _check_parameters(schema: Data) -> None:
-    """Check the names of parameters: providers refuse the whole request for one bad name."""
-    properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping):
-        raise UnusableToolError(translate("mcp_tool.schema_properties"))
-    for name in properties:
-        if not PARAMETER_NAME.fullmatch(name):
-            raise UnusableToolError(translate("mcp_tool.schema_parameter", name=to_one_line(name, 80)))
-
-
-def _check_schema(schema: Data) -> None:
-    from jsonschema_rs import validator_for
-
-    try:
-        validator_for(dict(schema), offline=True)
-    except (TypeError, ValueError) as error:
-        raise UnusableToolError(translate("mcp_tool.schema_invalid", error=to_one_line(str(error), 200))) from None

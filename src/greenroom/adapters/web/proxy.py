@@ -64,10 +64,19 @@ def parse_head(raw: bytes, token: str = "") -> RequestHead:
         raise BadHead("400 Bad Request", "This is not a request to a proxy.")
     headers = [_parse_header(line) for line in lines]
     if token:
-        _check_token(headers, token)
+        wanted = f"Basic {base64.b64encode(f'{USER}:{token}'.encode()).decode()}"
+        sent = [value for name, value in headers if name == "proxy-authorization"]
+        if len(sent) != 1 or not hmac.compare_digest(sent[0].encode("latin-1"), wanted.encode()):
+            raise BadHead("407 Proxy Authentication Required", "This proxy needs a token.")
     method, target = request_line[1], request_line[2]
     if method == "CONNECT":
-        return RequestHead(host=_parse_tunnel_host(target), tunnel=True)
+        try:
+            parsed = parse_host(target)
+        except BadHost as why:
+            raise BadHead("400 Bad Request", f"The host {target[:200]!r} {why}.") from None
+        if not parsed.port:
+            raise BadHead("400 Bad Request", f"The host {target[:200]!r} has no port.")
+        return RequestHead(host=parsed, tunnel=True)
     return _parse_plain_request(method, target, headers)
 
 
@@ -107,23 +116,6 @@ def _parse_body_length(headers: Headers) -> int:
     if len(lengths) > 1 or not all(map(_LENGTH.fullmatch, lengths)):
         raise BadHead("400 Bad Request", "The length of the body is not clear.")
     return int(lengths.pop())
-
-
-def _parse_tunnel_host(target: str) -> Host:
-    try:
-        parsed = parse_host(target)
-    except BadHost as why:
-        raise BadHead("400 Bad Request", f"The host {target[:200]!r} {why}.") from None
-    if not parsed.port:
-        raise BadHead("400 Bad Request", f"The host {target[:200]!r} has no port.")
-    return parsed
-
-
-def _check_token(headers: Headers, token: str) -> None:
-    wanted = f"Basic {base64.b64encode(f'{USER}:{token}'.encode()).decode()}"
-    sent = [value for name, value in headers if name == "proxy-authorization"]
-    if len(sent) != 1 or not hmac.compare_digest(sent[0].encode("latin-1"), wanted.encode()):
-        raise BadHead("407 Proxy Authentication Required", "This proxy needs a token.")
 
 
 CHUNK_BYTES: Final = 2**16

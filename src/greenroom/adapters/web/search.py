@@ -150,14 +150,6 @@ class SearXNG:
 DDGS_TIMEOUT_S: Final = 15
 
 
-def explain_missing_ddgs() -> str:
-    """Return what a search with DuckDuckGo needs that is not installed."""
-    return (
-        f"Searching needs an extra: {how_to_install('web')}. Or ask another "
-        'one: `search = "tavily"` or `search = "searxng"` below [web] in your settings.'
-    )
-
-
 DdgsSearch = Callable[[str, int, str], object]
 """Calls `ddgs` with a query, the number of results and the proxy."""
 
@@ -193,7 +185,11 @@ def _search_ddgs(query: str, count: int, proxy: str) -> object:
         from ddgs.ddgs import DDGS
         from ddgs.exceptions import DDGSException
     except ModuleNotFoundError:
-        raise WebFault("setup", explain_missing_ddgs()) from None
+        raise WebFault(
+            "setup",
+            f"Searching needs an extra: {how_to_install('web')}. Or ask another "
+            'one: `search = "tavily"` or `search = "searxng"` below [web] in your settings.',
+        ) from None
     try:
         return DDGS(proxy=proxy, timeout=DDGS_TIMEOUT_S).text(query, max_results=count, backend="duckduckgo")
     except DDGSException as error:

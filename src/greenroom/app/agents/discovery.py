@@ -342,9 +342,12 @@ def write_agent(workspace: Path, new_agent: NewAgent) -> Path:
     root = find_workspace_root(workspace)
     folder = user_folder() if new_agent.user else root / PROJECT_FOLDER / AGENTS_FOLDER
     path = folder / f"{new_agent.name}.md"
-    _refuse_taken(workspace, new_agent.name, path)
-    if not new_agent.user:
-        _refuse_outside_project(folder, root)
+    existing = find_agents(workspace).by_name.get(new_agent.name)
+    beside = existing.path if existing is not None and existing.path.parent == path.parent else None
+    if beside is not None or path.exists() or path.is_symlink():
+        raise _make_taken_error(new_agent.name, beside or path)
+    if not new_agent.user and (is_shared_folder(root) or not folder.resolve().is_relative_to(root.resolve())):
+        raise WorldFault("agents.outside_project", folder=folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not new_agent.user:
@@ -388,19 +391,6 @@ def _check_field(field: str, value: object, read: Reader) -> None:
         ) from None
 
 
-def _refuse_taken(workspace: Path, name: str, path: Path) -> None:
-    existing = find_agents(workspace).by_name.get(name)
-    if path.exists() or path.is_symlink() or (existing is not None and existing.path.parent == path.parent):
-        raise _make_taken_error(
-            name, existing.path if existing is not None and existing.path.parent == path.parent else path
-        )
-
-
 def _make_taken_error(name: str, path: Path) -> RefusedError:
     why = translate("agents.exists", name=name, path=path)
     return RefusedError(Rejection(code="agent_exists", why=why, hint=translate("agents.edit_or_rename")))
-
-
-def _refuse_outside_project(folder: Path, root: Path) -> None:
-    if is_shared_folder(root) or not folder.resolve().is_relative_to(root.resolve()):
-        raise WorldFault("agents.outside_project", folder=folder)

@@ -32,7 +32,7 @@ from greenroom.app.library.run_result import T, check_value
 from greenroom.app.settings.schema import suggest_name
 from greenroom.app.settings.values import BadValue
 from greenroom.core.base.errors import GreenroomError, WorldFault, translate
-from greenroom.core.base.records import Data, evolve
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, ToolGroup
 
@@ -138,10 +138,14 @@ def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:
     items = require_list(tools, "tools")
     for item in items:
         require_kind(callable(item) or isinstance(item, str | Tool), item, "tool")
+    groups = require_list(toolsets, "toolsets")
+    for group in groups:
+        if group not in (known := get_args(ToolGroup)):
+            raise WorldFault("library.unknown_toolset", group=group, hint=suggest_name(str(group), known))
     return ToolSelection(
         functions=tuple(item if isinstance(item, Tool) else Tool(item) for item in items if not isinstance(item, str)),
         builtin_names=tuple(item for item in items if isinstance(item, str)),
-        toolsets=_check_toolsets(require_list(toolsets, "toolsets")),
+        toolsets=cast("tuple[ToolGroup, ...]", tuple(groups)),
     )
 
 
@@ -156,13 +160,6 @@ def require_kind(is_valid: bool, value: object, field: str) -> None:
     """Raise `WorldFault` for an argument of the wrong kind."""
     if not is_valid:
         raise WorldFault("library.bad_value", value=value, field=field, unfit=translate(f"library.{field}_kind"))
-
-
-def _check_toolsets(groups: Sequence[object]) -> tuple[ToolGroup, ...]:
-    for group in groups:
-        if group not in (known := get_args(ToolGroup)):
-            raise WorldFault("library.unknown_toolset", group=group, hint=suggest_name(str(group), known))
-    return cast("tuple[ToolGroup, ...]", tuple(groups))
 
 
 class AgentDefinition(Generic[T]):
@@ -228,10 +225,13 @@ class AgentDefinition(Generic[T]):
         self.output_adapter: TypeAdapter | None = adapt_type(output_type) if output_type is not None else None
         self.instructions = instructions
         self._base_spec = spec
+        check_value(values.int_between(0, MAX_ROUNDS), max_turns, "max_turns")
+        check_value(values.int_between(0, 10), 0 if output_retries is None else output_retries, "output_retries")
+        overrides = {"rounds": max_turns} if max_turns else {}
         self._overrides = _SpecOverrides(
             instructions if isinstance(instructions, str) else "",
             description,
-            _make_turn_overrides(max_turns, output_retries),
+            overrides if output_retries is None else {**overrides, "repairs": output_retries},
             temperature,
         )
 
@@ -250,6 +250,12 @@ class AgentDefinition(Generic[T]):
     def spec(self) -> AgentSpec:
         """The agent's spec, as the team stores it."""
         base, overrides = self.tool_selection.apply_to(self._base_spec or AgentSpec(name=self.name)), self._overrides
+        model = self.model if isinstance(self.model, str) else name_own_model(self.name)
+        merged: dict[str, object] = dict(base.llm_config or {})
+        if model:
+            merged["model"] = model
+        if overrides.temperature is not None:
+            merged["temperature"] = overrides.temperature
         evolved = evolve(
             base,
             name=self.name,
@@ -258,11 +264,7 @@ class AgentDefinition(Generic[T]):
             calls=tuple(dict.fromkeys((*base.calls, *(agent.name for agent in self.agents)))),
             answer=self.output_adapter.schema if self.output_adapter is not None else base.answer,
             turn=evolve(base.turn, **overrides.turn_policy),
-            llm_config=_merge_model_config(
-                base.llm_config,
-                self.model if isinstance(self.model, str) else name_own_model(self.name),
-                overrides.temperature,
-            ),
+            llm_config=merged or None,
         )
         return add_version(evolved)
 
@@ -318,19 +320,3 @@ class _SpecOverrides(NamedTuple):
 def name_own_model(agent: str) -> str:
     """Return the name under which an agent's own `Model` is registered."""
     return f"of agent {agent}"
-
-
-def _make_turn_overrides(max_turns: int, output_retries: int | None) -> dict[str, int]:
-    check_value(values.int_between(0, MAX_ROUNDS), max_turns, "max_turns")
-    check_value(values.int_between(0, 10), 0 if output_retries is None else output_retries, "output_retries")
-    overrides = {"rounds": max_turns} if max_turns else {}
-    return overrides if output_retries is None else {**overrides, "repairs": output_retries}
-
-
-def _merge_model_config(base: Data | None, model: str, temperature: float | None) -> Data | None:
-    merged: dict[str, object] = dict(base or {})
-    if model:
-        merged["model"] = model
-    if temperature is not None:
-        merged["temperature"] = temperature
-    return merged or None

@@ -166,14 +166,10 @@ class ApprovalHandler:
         except RefusedError:
             return
         if intent.scope == "always":
-            self._try_save_grant(grant)
-
-    def _try_save_grant(self, grant: str) -> None:
-        """Save a grant. The call stays approved if saving fails."""
-        try:
-            self._save_grant(grant)
-        except WorldFault as fault:
-            logging.getLogger(__name__).warning("The permanent approval applies to this run only. %s", fault)
+            try:
+                self._save_grant(grant)
+            except WorldFault as fault:  # the call stays approved
+                logging.getLogger(__name__).warning("The permanent approval applies to this run only. %s", fault)
 
 
 def make_answer(approval: Approval, reply: ApprovalReply) -> AnswerApproval:

@@ -51,7 +51,10 @@ async def make_prompt(text: str, attachments: Attachments, model: Model, blobs: 
     files = [Attachment(text=texts[id(item)], name=item.name or "file") for item in found if id(item) in texts]
     media, room = [item for item in found if id(item) not in texts], model.card.window
     for item in media:
-        _check_support(item, model)
+        is_image = item.media_type.startswith("image/")
+        if not (model.card.images if is_image else model.card.files):
+            code = "library.no_images" if is_image else "library.no_files"
+            raise WorldFault(code, model=model.name, name=item.name or item.media_type or "?")
     stored: list[StoredMedia] = []
     for item in media:
         tokens, kind = min(room, _estimate_tokens(item, model)), item.media_type or "application/octet-stream"
@@ -81,13 +84,6 @@ def _decode_text(media: Media) -> str | None:
         return media.data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
-
-
-def _check_support(media: Media, model: Model) -> None:
-    is_image = media.media_type.startswith("image/")
-    if not (model.card.images if is_image else model.card.files):
-        code = "library.no_images" if is_image else "library.no_files"
-        raise WorldFault(code, model=model.name, name=media.name or media.media_type or "?")
 
 
 def _estimate_tokens(media: Media, model: Model) -> int:

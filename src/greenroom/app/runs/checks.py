@@ -190,11 +190,6 @@ def make_own_check(line: str, checks: Sequence[Check]) -> Check:
     return known_check or Check(name=command_line[:60], line=line.strip(), kind="test", why=TYPED_REASON, own=True)
 
 
-def read_proposed_checks(settings: Mapping[str, CheckSettings], loaded: LoadedSettings) -> tuple[Check, ...]:
-    """Read the checks of the settings. Those of the user's own file are trusted; others are proposals."""
-    return tuple(_make_proposed_check(name, check, loaded) for name, check in settings.items())
-
-
 def _make_proposed_check(name: str, settings: CheckSettings, loaded: LoadedSettings) -> Check:
     origin = loaded.origin(f"checks.{name}.run")
     layers = {loaded.origin(f"checks.{name}.{key}").layer for key in ("run", "kind", "folder", "seconds")}
@@ -228,7 +223,7 @@ def plan_project_checks(root: Path, *, sandboxed: bool, earlier_checks: Sequence
     """Plan the checks of a run in this folder. `sandboxed` says that commands run in a sandbox. `earlier_checks` are
     the project's checks when the run started; they apply until it ends. The person's own checks are read again."""
     loaded = load_settings({}, os.environ, root)
-    proposals = read_proposed_checks(loaded.settings.checks, loaded)
+    proposals = tuple(_make_proposed_check(name, check, loaded) for name, check in loaded.settings.checks.items())
     own_checks = tuple(check for check in proposals if check.own)
     checks = (
         merge_checks(proposals, find_checks(FolderReader(root)))

@@ -125,7 +125,11 @@ def check_names(settings: Settings, origin: OriginLookup) -> None:
             fault = make_unknown_fault(name, load_providers())
             raise WorldFault("settings.provider_without_url", name=name, fault=fault)
     for name, group in settings.groups.items():
-        check_group(settings, name, group.models, origin(f"groups.{name}.models"))
+        where = origin(f"groups.{name}.models")
+        if name in ROLES or ":" in name or not name.strip():
+            raise WorldFault("settings.bad_group_name", where=where, name=name)
+        for model in group.models:
+            check_full_model_name(settings, f"groups.{name}.models", model, where)
     for key in ("model", *ROLES):
         value: str = getattr(settings, key)
         if value:
@@ -134,14 +138,6 @@ def check_names(settings: Settings, origin: OriginLookup) -> None:
         check_full_model_name(settings, f'prices."{name}"', name, origin(f"prices.{name}.input"))
     for name in settings.models:
         check_full_model_name(settings, f'models."{name}"', name, origin(f"models.{name}"))
-
-
-def check_group(settings: Settings, name: str, models: tuple[str, ...], where: str) -> None:
-    """Check that a group has a valid name and lists full model names."""
-    if name in ROLES or ":" in name or not name.strip():
-        raise WorldFault("settings.bad_group_name", where=where, name=name)
-    for model in models:
-        check_full_model_name(settings, f"groups.{name}.models", model, where)
 
 
 def check_model(settings: Settings, key: str, value: str, where: str) -> None:

@@ -77,7 +77,12 @@ class ForeignTool:
         self.description = str(self._read("description", "")).strip()
         if not self.description:
             raise UnusableTool(translate("custom.no_description", name=self.name))
-        effect = self._read_effect()
+        value = self._read("effect", "effectful")
+        if value not in get_args(Effect):
+            raise UnusableTool(
+                translate("custom.bad_effect", name=self.name, value=value, known=", ".join(get_args(Effect)))
+            )
+        effect = cast("Effect", value)
         spec = ToolSpec(
             name=self.name, description=self.description, parameters=self._read_parameters(), pure=effect == "pure"
         )
@@ -116,14 +121,6 @@ class ForeignTool:
     def _read(self, name: str, default: object) -> object:
         return getattr(self._object, name, default)
 
-    def _read_effect(self) -> Effect:
-        value = self._read("effect", "effectful")
-        if value not in get_args(Effect):
-            raise UnusableTool(
-                translate("custom.bad_effect", name=self.name, value=value, known=", ".join(get_args(Effect)))
-            )
-        return cast("Effect", value)
-
     def _read_number(self, name: str, default: int) -> int:
         value = self._read(name, default)
         if type(value) is not int or value < 0:
@@ -159,7 +156,13 @@ def make_tools(objects: Iterable[object], source: str) -> list[ToolExecutor]:
     unique = {id(item): item for item in objects}
     tools = [item for tool_object in unique.values() for item in _make_tool(tool_object, source)]
     for tool in tools:
-        _refuse_schema(tool)
+        schema = tool.card.spec.parameters
+        if schema.get("type") != "object":
+            raise WorldFault("custom.no_object_schema", name=tool.name)
+        try:
+            find_faults(schema, {})
+        except BadSchema as error:
+            raise WorldFault("custom.bad_schema", name=tool.name, error=error) from None
     return tools
 
 
@@ -187,16 +190,6 @@ def _make_tool(tool_object: object, source: str) -> Iterator[ToolExecutor]:
             yield foreign_tool
     else:
         raise UnusableTool("toolset.not_a_tool", name=type(tool_object).__name__)
-
-
-def _refuse_schema(tool: ToolExecutor) -> None:
-    schema = tool.card.spec.parameters
-    if schema.get("type") != "object":
-        raise WorldFault("custom.no_object_schema", name=tool.name)
-    try:
-        find_faults(schema, {})
-    except BadSchema as error:
-        raise WorldFault("custom.bad_schema", name=tool.name, error=error) from None
 
 
 ENTRY_POINT_GROUP: Final = "greenroom.tools"

@@ -439,7 +439,9 @@ class UserSettingsFile:
 
 def with_server(text: str, name: str, table: Data, source: str) -> str:
     """Return the text with one more server table."""
-    block = render_server(name, table)
+    block = f"[{join_key((MCP_TABLE, name))}]\n" + "".join(
+        f"{key} = {_render_value(value)}\n" for key, value in table.items()
+    )
     end = "\r\n" if "\r\n" in text else "\n"
     body = text if text.endswith("\n") or not text.strip() else f"{text}{end}"
     gap = end if body.strip() else ""
@@ -475,13 +477,6 @@ def without_server(text: str, name: str, source: str) -> str:
     if {MCP_TABLE: {}, **_parse_or_empty(new_text)} != {**old_settings, MCP_TABLE: rest}:
         raise WorldFault("toolset.delete_server_yourself", source=source, key=key)
     return new_text
-
-
-def render_server(name: str, table: Data) -> str:
-    """Render a server as a TOML table."""
-    return f"[{join_key((MCP_TABLE, name))}]\n" + "".join(
-        f"{key} = {_render_value(value)}\n" for key, value in table.items()
-    )
 
 
 def _render_value(value: object) -> str:

@@ -195,7 +195,12 @@ class InboxScreen:
         """Carry out a typed line; return its exit code. Raise `RefusedError` if it cannot be done."""
         match typed:
             case entry.ManagerText(text=text):
-                await self._send_text(text)
+                question, manager = self._find_manager_question(), self._state.tasks[BASE_TASK].manager
+                if question is not None:  # the manager has asked exactly one question
+                    await self._reply(question, text)
+                else:
+                    await self._human.ask(text, manager)
+                    self._report_done("sent", to=manager)
             case entry.ReplyCommand(number=number, text=text):
                 await self._reply(await self._human.find_message(number), text)
             case entry.ReportCommand(number=number, text=text, failed=failed):
@@ -210,7 +215,12 @@ class InboxScreen:
             case entry.ViewCommand():
                 await self._show_view(typed)
             case entry.ResumeCommand():
-                await self._resume()
+                intents, limited = build_resume_intents(self._state), summarise_status(self._state).state == "limit"
+                await self._cli.runtime.ask(self._human.team, *intents)
+                if intents:
+                    self._report_done("resumed_within" if limited else "resumed")
+                else:
+                    self.note("nothing_held")
             case entry.ExitCommand():
                 pass
             case _:
@@ -225,15 +235,6 @@ class InboxScreen:
         return make_refusal(code, inbox_phrase(name, self._listener.language, **known), hint)
 
     # ---------------------------------------------------------------------------------------------------- answering
-
-    async def _send_text(self, text: str) -> None:
-        """Send text to the manager, as the answer if the manager has asked exactly one question."""
-        question, manager = self._find_manager_question(), self._state.tasks[BASE_TASK].manager
-        if question is not None:
-            await self._reply(question, text)
-        else:
-            await self._human.ask(text, manager)
-            self._report_done("sent", to=manager)
 
     def _find_manager_question(self) -> InboxMessage | None:
         manager = self._state.tasks[BASE_TASK].manager
@@ -338,14 +339,6 @@ class InboxScreen:
         await self._human.record_tool_call(call, stage=stage)
         self.note("recorded")
         return Exit.DONE if call.state == "finished" else Exit.FAILED
-
-    async def _resume(self) -> None:
-        intents, limited = build_resume_intents(self._state), summarise_status(self._state).state == "limit"
-        await self._cli.runtime.ask(self._human.team, *intents)
-        if intents:
-            self._report_done("resumed_within" if limited else "resumed")
-        else:
-            self.note("nothing_held")
 
     # -------------------------------------------------------------------------------------------------------- views
 

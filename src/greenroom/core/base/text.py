@@ -8,15 +8,10 @@ from typing import Final, Self
 _TICKS: Final = re.compile(r"`{3,}")
 
 
-def make_fence(text: str) -> str:
-    """Return a run of backticks longer than any in the text."""
-    longest = max((len(found) for found in _TICKS.findall(text)), default=2)
-    return "`" * (longest + 1)
-
-
 def add_fence(text: str) -> str:
     """Return the text inside a fence."""
-    ticks = make_fence(text)
+    longest = max((len(found) for found in _TICKS.findall(text)), default=2)
+    ticks = "`" * (longest + 1)
     return f"{ticks}\n{text.rstrip(chr(10))}\n{ticks}"
 
 

@@ -208,7 +208,10 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> RuleResult:
     elif timer.purpose == "answer":
         expire_approval(draft, ApprovalId(timer.subject), timer.due)
     elif timer.purpose == "work":
-        _stop_overdue_step(draft, StepId(timer.subject))
+        name = StepId(timer.subject)
+        step = draft.state.steps[name]
+        if step.state == "running" and limits.find_time_budget(draft.state, step) is not None:
+            draft.emit(StepCancelling(at=draft.now, step_id=name, attempt=step.attempt, then="out_of_time"))
     elif draft.state.tasks[timer.task_id].state != "cancelling":
         style = draft.state.agents[timer.agent_id].spec.style
         work = Work(
@@ -220,10 +223,3 @@ def fire_timer(draft: Draft, intent: FireTimer, by: str) -> RuleResult:
         thread = open_thread(draft, timer.agent_id, timer.task_id)
         enqueue(draft, thread, work, origins=timer.origins, on_behalf=timer.on_behalf)
     return None
-
-
-def _stop_overdue_step(draft: Draft, name: StepId) -> None:
-    """Stop the attempt, unless it is already stopping or its working time is no longer limited."""
-    step = draft.state.steps[name]
-    if step.state == "running" and limits.find_time_budget(draft.state, step) is not None:
-        draft.emit(StepCancelling(at=draft.now, step_id=name, attempt=step.attempt, then="out_of_time"))

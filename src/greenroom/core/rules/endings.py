@@ -123,19 +123,14 @@ def drop_step(draft: Draft, step: Step, state: StepEnd, *, error: str, effect: E
     tool = find_step_to_fill(draft.state, step)
     end_step(draft, step, state, error=error, effect=effect, settle=False)
     if state == "failed" and draft.state.agents[step.agent_id].spec.style == "plan":
-        _report_refusal(draft, step, error)
+        text = f"Step {step.step_id} ({step.work.executor}) was not run. {error}"
+        if step.work.executor == "reflection":  # another reflection would be refused too
+            add_notice(draft, step, "", "denied", text)
+        else:
+            notify_agent(draft, step, "denied", text)
     fail_unfilled_step(draft, tool, step)
     release_unanswered(draft, step)
     close_after_step(draft, step)
-
-
-def _report_refusal(draft: Draft, step: Step, error: str) -> None:
-    """Notify a planning agent. If its reflection step was refused, add only a notice: another would be refused too."""
-    text = f"Step {step.step_id} ({step.work.executor}) was not run. {error}"
-    if step.work.executor == "reflection":
-        add_notice(draft, step, "", "denied", text)
-    else:
-        notify_agent(draft, step, "denied", text)
 
 
 def release_unanswered(draft: Draft, step: Step) -> None:

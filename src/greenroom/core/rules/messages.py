@@ -142,7 +142,10 @@ def _send(draft: Draft, message: Message, timeout: int | None, hand_over: Subtas
     for index, receiver in enumerate(message.receiver):
         deliver(draft, message, receiver, message.waiting[index] if message.waiting else None)
     if message.return_waiting_id is not None:
-        _release_waiter(draft, message, message.return_waiting_id)
+        question = draft.state.waits[message.return_waiting_id].message_id
+        release_wait(draft, message.return_waiting_id, "reply")
+        if question in draft.state.mail:
+            draft.emit(MessageSettled(at=draft.now, message_id=question, agent_id=message.sender_id))
 
 
 def _find_sender(draft: Draft, intent: SendMessage, by: str) -> AgentId | Rejection:
@@ -375,13 +378,6 @@ def _render_message(message: Message, waiting: WaitingId | None) -> str:
     if waiting is not None:
         parts.append(f"<return_waiting_id>{waiting}</return_waiting_id>")
     return "\n".join(parts)
-
-
-def _release_waiter(draft: Draft, message: Message, waiting: WaitingId) -> None:
-    question = draft.state.waits[waiting].message_id
-    release_wait(draft, waiting, "reply")
-    if question in draft.state.mail:
-        draft.emit(MessageSettled(at=draft.now, message_id=question, agent_id=message.sender_id))
 
 
 # ---------------------------------------------------------------------------------------------- groups

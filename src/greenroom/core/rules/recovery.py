@@ -77,7 +77,9 @@ def _end_without_result(
     then = step.then if step.state == "cancelling" else None
     tool = find_step_to_fill(draft.state, step)
     if then == "out_of_time":
-        why = _describe_timeout(draft, step)
+        limit = find_time_budget(draft.state, step)
+        under = f" under the limit millis of {limit!r}" if limit is not None else ""
+        why = f"Its working time is over: it had {step.reserved.millis} ms{under}"
     if then == "cancelled":
         partly = " It was running and may have happened in part." if effect == "effectful" else ""
         end_step(draft, step, "cancelled", error=f"Cancelled.{partly}", spent=spent, settle=False)
@@ -97,12 +99,6 @@ def _end_without_result(
         return
     fail_unfilled_step(draft, tool, step)
     release_unanswered(draft, step)
-
-
-def _describe_timeout(draft: Draft, step: Step) -> str:
-    limit = find_time_budget(draft.state, step)
-    under = f" under the limit millis of {limit!r}" if limit is not None else ""
-    return f"Its working time is over: it had {step.reserved.millis} ms{under}"
 
 
 def interrupt(draft: Draft, intent: Interrupt, by: str) -> RuleResult:

@@ -368,19 +368,14 @@ def _reject_standing(task: Task) -> Rejection:
 
 
 def _notify_group(draft: Draft, task: Task, state: Literal["finished", "failed"], summary: str) -> None:
-    receivers = _list_receivers(draft, task)
+    parent = draft.state.tasks.get(task.parent) if task.parent is not None else None
+    people = filter_people(draft.state, parent.group) if parent is not None else ()  # they may have asked for it
+    receivers = tuple(dict.fromkeys((*task.group, *people)))
     if receivers == (task.manager,):
         return  # the manager is the only member
     text = summary or f"The task is {state}."
     data = {"instruction": "finish_task", "task_id": task.task_id, "state": state}
     emit_message(draft, task.manager, receivers, text, task=task.task_id, data=data, kind="instruction")
-
-
-def _list_receivers(draft: Draft, task: Task) -> tuple[AgentId, ...]:
-    """Return the task's group and the people of its parent task, who may have asked for it."""
-    parent = draft.state.tasks.get(task.parent) if task.parent is not None else None
-    people = filter_people(draft.state, parent.group) if parent is not None else ()
-    return tuple(dict.fromkeys((*task.group, *people)))
 
 
 def _begin_ending(draft: Draft, task: Task, state: TaskEnd, summary: str, evidence: tuple[str, ...]) -> None:

@@ -381,18 +381,14 @@ class ResponseReader:
         if not self._id:
             self._model, self._id = _as_text(chunk.get("model")), _as_text(chunk.get("id"))
         usage, choices = find_usage(chunk), chunk.get("choices")
-        self._update_usage(usage)
+        if usage is not None and (self.usage is None or usage.amounts.tokens >= self.usage.amounts.tokens):
+            self.usage = usage  # counts only grow
         self._ends_with_usage = usage is not None and not choices
         events: list[ModelEvent] = []
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict) and choice.get("index") in (None, 0):
                 self._read_choice(choice, events)
         return events
-
-    def _update_usage(self, usage: Usage | None) -> None:
-        """Update the usage. Counts only grow; a smaller count is ignored."""
-        if usage is not None and (self.usage is None or usage.amounts.tokens >= self.usage.amounts.tokens):
-            self.usage = usage
 
     @property
     def received_chars(self) -> int:
@@ -434,14 +430,11 @@ class ResponseReader:
             events += self._read_content(refusal)
             self.finish_reason = self.finish_reason or "refusal"
         if calls := message.get("tool_calls") or message.get("function_call"):
-            self._take_calls(calls)
-
-    def _take_calls(self, calls: object) -> None:
-        """Add calls, or the single `function_call` of OpenAI's older form."""
-        self._calls.take({"function": calls} if isinstance(calls, dict) and "function" not in calls else calls)
-        self.has_begun = self.has_begun or len(self._calls) > 0
-        if len(self._calls) > MAX_CALLS:
-            raise ResponseTooLarge(f"more than {MAX_CALLS} tool calls in one response")
+            # OpenAI's older form has a single `function_call`.
+            self._calls.take({"function": calls} if isinstance(calls, dict) and "function" not in calls else calls)
+            self.has_begun = self.has_begun or len(self._calls) > 0
+            if len(self._calls) > MAX_CALLS:
+                raise ResponseTooLarge(f"more than {MAX_CALLS} tool calls in one response")
 
     def _read_reasoning(self, message: Mapping[str, object]) -> Iterator[ModelEvent]:
         details = message.get("reasoning_details")

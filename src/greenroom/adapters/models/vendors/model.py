@@ -6,7 +6,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Final, Literal, cast
+from typing import Final, cast
 
 import httpx2
 from multidict import CIMultiDict
@@ -284,17 +284,13 @@ class VendorSettings:
         schema = request.schema
         if schema is None:
             return ModelRequestParameters(function_tools=list(tools))
-        return ModelRequestParameters(
-            function_tools=list(tools),
-            output_mode=self._choose_output_mode(schema, tools),
-            output_object=OutputObjectDefinition(json_schema=dict(schema), name="answer"),
-        )
-
-    def _choose_output_mode(self, schema: Data, tools: Sequence[ToolDefinition]) -> Literal["native", "prompted"]:
-        """Return `native` if the provider enforces the schema, `prompted` if the model is only told."""
         can_combine = not tools or self._provider != "google" or self._has_feature("google_supports_tool_combination")
         is_native = can_combine and self._has_feature("supports_json_schema_output") and not is_open_schema(schema)
-        return "native" if is_native else "prompted"
+        return ModelRequestParameters(
+            function_tools=list(tools),
+            output_mode="native" if is_native else "prompted",
+            output_object=OutputObjectDefinition(json_schema=dict(schema), name="answer"),
+        )
 
 
 def is_open_schema(schema: object) -> bool:

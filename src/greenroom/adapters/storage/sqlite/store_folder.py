@@ -314,7 +314,9 @@ class StoreFolder:
     def _connect_read_only(self) -> sqlite3.Connection:
         """Open a connection that changes nothing. A missing store appears empty."""
         if not is_there(self.path):
-            return open_empty_store()
+            db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=FrozenConnection)
+            db.executescript(TABLES)
+            return db
         try:
             return self._connect_existing_read_only()
         except sqlite3.OperationalError as error:
@@ -344,10 +346,3 @@ def is_there(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def open_empty_store() -> sqlite3.Connection:
-    """Return a connection to an empty store in memory."""
-    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=FrozenConnection)
-    db.executescript(TABLES)
-    return db

@@ -17,7 +17,7 @@ from typing import Any, Final
 from greenroom.abilities.protocols import BlockCall, BlockRejection, ParsedReply, read, render_prompt, route_reply
 from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.app.clock import SystemClock
-from greenroom.core.base.clock import Clock, Millis
+from greenroom.core.base.clock import Clock
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, StepId, ThreadId
 from greenroom.core.base.records import Data
@@ -140,8 +140,8 @@ class BaseAgent(ABC):
         return {to_one_line(name): to_one_line(config.description) for name, config in self.sub_agents.items()}
 
     def now(self) -> str:
-        """Return the time as it appears in prompts."""
-        return format_minute(self._clock.now())
+        """Return the time for prompts, to the minute: seconds would defeat the provider's cache."""
+        return f"{datetime.fromtimestamp(self._clock.now() / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
     def spec(self, context: Mapping[str, Any] | None = None) -> AgentSpec:
         """Return the agent as a member of a team that also has its sub-agents. The prompt is built once here, so its
@@ -274,11 +274,6 @@ def render_list(value: object) -> str:
             return "\n".join(f"- {_render_item(item)}" for item in value)
         case _:
             return to_one_line(value)
-
-
-def format_minute(now: Millis) -> str:
-    """Format the time to the minute. Seconds at the start of a prompt would defeat the provider's cache."""
-    return f"{datetime.fromtimestamp(now / 1000, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def wrap_in_tag(tag: str, content: str, history: Iterable[Mapping[str, object]]) -> str:
