@@ -148,9 +148,6 @@ def decide_by_rule(hit: Hit, would: CallEffect, grants: tuple[str, ...] | None) 
     return TargetDecision(level=hit.level, why=why, rule=rule, grants=grants if hit.level == "ask" else (), hit=hit)
 
 
-# ------------------------------------------------------------------------------------------------------------ paths
-
-
 def decide_path(book: Rulebook, value: str, access: Access, workspace: str) -> TargetDecision:
     """Decide about a path. The workspace may be read except likely secrets, and written except protected files."""
     if value in HARMLESS_DEVICES:
@@ -189,9 +186,6 @@ def propose_path_rule(place: PolicyPath, access: Access) -> str:
     if access == "read" and not inside and len(words) > _MIN_FOLDER_DEPTH and not hidden:
         words = (*words[:-1], ANY)
     return str(Rule(level="allow", kind="path", words=words, access=access))
-
-
-# --------------------------------------------------------------------------------------------------------- commands
 
 
 def decide_line(book: Rulebook, text: str, context: CommandContext, *, networked: bool = False) -> TargetDecision:
@@ -310,9 +304,6 @@ def _read_value(word: str) -> str:
     return word[found.end() :] if found else word
 
 
-# -------------------------------------------------------------------------------------------------- hosts and tools
-
-
 def decide_host(book: Rulebook, value: str) -> TargetDecision:
     """Decide about a host. The network needs approval."""
     try:
@@ -363,9 +354,6 @@ def _propose_tool_rule(name: str) -> tuple[str, ...] | None:
     except BadRule:
         return None
     return (str(rule),) if rule.words == (name,) and not name.endswith("*") else None
-
-
-# -------------------------------------------------------------------------------------------------------- sentences
 
 
 def escape_unprintable(text: str) -> str:

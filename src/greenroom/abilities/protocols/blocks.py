@@ -344,8 +344,6 @@ def _remove_spans(text: str, cuts: Sequence[tuple[int, int]]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-# ---------------------------------------------------------------------------------------------- texts between tags
-
 CDATA_OPEN: Final = "<![CDATA["
 CDATA_CLOSE: Final = "]]>"
 

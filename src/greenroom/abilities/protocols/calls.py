@@ -148,8 +148,6 @@ def _check_subagent(
     )
 
 
-# ---------------------------------------------------------------------------------------------- schemas
-
 MAX_FAULTS: Final = 5
 LARGE_ARGUMENTS_BYTES: Final = 20_000
 

@@ -99,9 +99,6 @@ class BlockRejection:
 ParsedReply = NoBlock | BlockCall | BlockRejection
 
 
-# ---------------------------------------------------------------------------------------------- between the files
-
-
 @record
 class ParseContext:
     """What a block is parsed against: tools by name, the tools without side effects, and the possible receivers.

@@ -142,9 +142,6 @@ def _read_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ---------------------------------------------------------------------------------------------- blocks we write
-
-
 def _render_example(to: str = "", content: str = "") -> str:
     said = content.strip() if len(content) <= MAX_FAULT_CHARS else ""
     return "\nFor example:\n" + _render_block(to or "name-of-the-agent", said or "What you want to say.")

@@ -283,8 +283,6 @@ class BrowserTask:
             self.visited = tuple(tab.visited_urls)
         raise BrowserTaskError(f"It was not done after {self._max_moves} moves.")
 
-    # ---------------------------------------------------------------------------------------------- asking
-
     async def _ask_next_action(self, turn: int, sight: PageView) -> tuple[str, BrowserTaskAction] | None:
         """Ask the model for the next action. Return None if the reply is useless; the trail tells the model why."""
         try:
@@ -332,8 +330,6 @@ class BrowserTask:
             "parts": parts,
             "page": add_fence(shown or "(nothing)"),
         }
-
-    # ---------------------------------------------------------------------------------------------- doing
 
     async def _perform(self, tab: Tab, action: BrowserTaskAction) -> str:
         """Perform the action and describe its result in a few words."""

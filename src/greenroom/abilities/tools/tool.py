@@ -137,9 +137,6 @@ def _build_failure(step: Step, why: str, fault: Exception) -> Outcome:
     return Outcome(state="failed", error=why, spent=unknown if known is None else known)
 
 
-# ---------------------------------------------------------------------------------------------- arguments
-
-
 T = TypeVar("T")
 
 

@@ -112,8 +112,6 @@ class PlaywrightTab:
             )
         return b""
 
-    # ---------------------------------------------------------------------------------------------- what is done
-
     async def _perform_action(self, page: Page, action: TabAction) -> None:
         match action:
             case OpenPage():
@@ -150,8 +148,6 @@ class PlaywrightTab:
         if url != BLANK and not url.startswith((*WEB_SCHEMES, "chrome-error:")):
             await page.goto(BLANK)
             raise ModelFault(f"{url.partition(':')[0]}: is not opened here, only http: and https:.")
-
-    # ---------------------------------------------------------------------------------------------- what is there
 
     @property
     def _pages(self) -> Sequence[Page]:

@@ -152,8 +152,6 @@ class McpClient:
         if connection is not None:
             await connection.close()
 
-    # ------------------------------------------------------------------------------------------------ its life
-
     async def _ensure_connection(self) -> McpConnection:
         if self._closed.is_set():
             raise self._make_fault(translate("mcp.run_is_over"))
@@ -201,8 +199,6 @@ class McpClient:
         if self._connection is connection:
             self._connection = self._catalogue = None
         await connection.close(now=True)
-
-    # ------------------------------------------------------------------------------------------------ its tools
 
     def _note_change(self) -> None:
         """Drop the catalogue, because the server reports changed tools. They are listed again on demand."""

@@ -269,8 +269,6 @@ class McpConnection:
             self._task.cancel()
             await asyncio.wait({self._task}, timeout=PROCESS_CLOSE_TIMEOUT_S)
 
-    # -------------------------------------------------------------------------------------- the connection's task
-
     async def _run(self) -> None:
         for name in ("mcp", "client", "httpx2"):  # keeps the SDK's log messages off the screen
             logging.getLogger(name).addHandler(NULL_HANDLER)
@@ -365,8 +363,6 @@ class McpConnection:
         self.end_reason = self.end_reason or why
         self._ended.set()
         self._settled.set()
-
-    # -------------------------------------------------------------------------------------- what went wrong
 
     def _require_client(self) -> Client:
         if self._client is None or self.end_reason:

@@ -99,8 +99,6 @@ class Quota:
         return size, count
 
 
-# ---------------------------------------------------------------------------------------------------- processes
-
 SUPERVISING_PROCESSES: Final = 4
 """How many supervising processes run around a command."""
 

@@ -80,8 +80,6 @@ class MemoryLog:
         self._clock = clock
         self._closed = False
 
-    # ------------------------------------------------------------------------------------------- streams
-
     async def create(self, stream: str, at: int) -> bool:
         if stream in self._require_open().streams:
             return False
@@ -165,8 +163,6 @@ class MemoryLog:
                     yield page
                 await changed.wait()
 
-    # ------------------------------------------------------------------------------ snapshots and archive
-
     async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
         snapshots = self._find_stream(stream).snapshots
         for version in [version for version in snapshots if version < snapshot.version]:
@@ -210,8 +206,6 @@ class MemoryLog:
         self._find_stream(stream).archive = fresh
         return len(fresh)
 
-    # -------------------------------------------------------------------------------------------- inbox
-
     async def put(self, stream: str, row: InboxRow) -> bool:
         inbox = self._find_stream(stream).inbox
         if row.intent_id in inbox:
@@ -246,8 +240,6 @@ class MemoryLog:
                 changed.clear()
             return outcome
 
-    # -------------------------------------------------------------------------------------------- lease
-
     async def acquire(
         self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
     ) -> Lease | LeaseHolder:
@@ -268,8 +260,6 @@ class MemoryLog:
         state = self._find_stream(stream)
         return None if state.holder is None else LeaseHolder(stream=stream, owner=state.owner, epoch=state.epoch)
 
-    # -------------------------------------------------------------------------------------------- blobs
-
     async def put_blob(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         self._require_open().blobs[digest] = (data, self._clock())
@@ -280,8 +270,6 @@ class MemoryLog:
         if stored is None:
             raise StoreFault("storage.blob_missing", path=digest)
         return stored[0]
-
-    # ------------------------------------------------------------------------------------------- upkeep
 
     async def check(self) -> Sequence[str]:
         """Return no damage: memory cannot be damaged."""

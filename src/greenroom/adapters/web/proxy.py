@@ -261,8 +261,6 @@ class Proxy:
         for task in [task for task, caller in self._visits.items() if caller in callers]:
             task.cancel()
 
-    # ---------------------------------------------------------------------------------------------------- a visit
-
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.create_task(self._handle(reader, writer))
         self._visits[task] = _find_caller_pid(writer)
@@ -334,8 +332,6 @@ class Proxy:
                 # Read the rest: closing early would reset the connection before the client reads the response.
                 while await reader.read(CHUNK_BYTES):
                     pass
-
-    # ---------------------------------------------------------------------------------------------------- a relay
 
     async def _relay(self, head: RequestHead, here: Stream, there: Stream) -> None:
         """Relay data in both directions until both sides end, or no data comes for too long."""

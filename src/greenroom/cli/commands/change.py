@@ -111,9 +111,6 @@ async def _find_last_here(cli: Invocation) -> TaskReference:
     raise make_refusal("no_job_here", translate("change.no_worktree_here", here=str(here)), hint)
 
 
-# ------------------------------------------------------------------------------------------------------------- apply
-
-
 async def apply(
     cli: Invocation,
     name: Id,
@@ -400,9 +397,6 @@ def _render_paths(paths: Sequence[str]) -> str:
     return f"{', '.join(map(to_one_line, paths[:MAX_NAMES_SHOWN]))}{' …' if len(paths) > MAX_NAMES_SHOWN else ''}"
 
 
-# -------------------------------------------------------------------------------------------- branch, undo, discard
-
-
 async def branch(
     cli: Invocation,
     name: Id,
@@ -520,9 +514,6 @@ async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     if lost:
         cli.out.show(translate("change.lost", lost="; ".join(lost)))
     return cli.out.result("discarded", Exit.DONE, team=reference.team, lost=lost)
-
-
-# --------------------------------------------------------------------------------------------------------------- blame
 
 
 async def blame(

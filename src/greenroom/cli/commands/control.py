@@ -219,9 +219,6 @@ async def fork(
     return cli.out.result("forked", Exit.DONE, team=new, origin=reference.team, at=start_version)
 
 
-# -------------------------------------------------------------------------------------------------------------- resume
-
-
 async def resume(
     cli: Invocation,
     name: Id,
@@ -339,8 +336,6 @@ async def _report_over(cli: Invocation, reference: TaskReference) -> Exit:
     cli.progress.note(translate("control.run_from_version", command=command))
     return cli.out.result(tasks[-1].state if tasks else "finished", code, team=reference.team)
 
-
-# -------------------------------------------------------------------------------------------------------------- rewind
 
 STEPS_SHOWN: Final = 40  # newest steps listed; of the others only their number
 MAX_STEP_CHARS: Final = 70

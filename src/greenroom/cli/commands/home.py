@@ -357,8 +357,6 @@ def _worktree_fields(worktree: WorktreeStatus) -> dict[str, object]:
     return {**fields, "left_out": [{"path": entry.path, "why": entry.why} for entry in worktree.left_out]}
 
 
-# --------------------------------------------------------------------------------------------------------------- doctor
-
 STATE_SIGNS: Final = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "bad": ("✗", "red")}
 MIN_FREE_BYTES: Final = 200_000_000  # bytes of free space below which doctor warns
 

@@ -405,9 +405,6 @@ async def org_dismiss(
     return cli.out.result("left", Exit.DONE, team=team, agent=agent_id)
 
 
-# ---------------------------------------------------------------------------------------------------------------- inbox
-
-
 def inbox(
     context: typer.Context,
     name: OrganisationName = "",

@@ -222,9 +222,6 @@ async def _run_question(
     return report_ending(inner_cli, team, ending, printed=view.printed_answer)
 
 
-# --------------------------------------------------------------------------------------------------------------- a run
-
-
 async def _start_run(
     cli: Invocation, request: TypedRequest, plan: RunPlan, wanted: RunFlags, apply_mode: ApplyMode
 ) -> Exit:
@@ -304,8 +301,6 @@ def _describe_limits(cli: Invocation, limits: str = "") -> str:
     return translate("run.heading_sandbox", limits=prefix, tier=tier)
 
 
-# -------------------------------------------------------------------------------------------------------- the checks
-
 NUMBER_LIST: Final = re.compile(r"\d{1,2}(?:[ ,]+\d{1,2})*")
 PROGRAM_NAME: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: not a variable, a path or shell syntax."""
@@ -357,8 +352,6 @@ def _choose_checks(cli: Invocation, plan: CheckPlan, root: Path) -> Sequence[Che
         return _choose_checks(cli, plan, root)
     return [*approved, make_own_check(line, plan.unapproved)]
 
-
-# -------------------------------------------------------------------------------------------------------- the result
 
 VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "yellow"}
 
@@ -433,9 +426,6 @@ def _report_fields(report: RunReport) -> Data:
         "diff_cut": report.diff.cut,
         "report": list(report.lines),
     }
-
-
-# -------------------------------------------------------------------------------------------------- apply or discard
 
 
 @record

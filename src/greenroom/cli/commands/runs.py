@@ -176,9 +176,6 @@ def _format_span(prefix: str, seconds: int) -> str:
     return translate(f"counts.{prefix}_seconds", count=seconds)
 
 
-# ---------------------------------------------------------------------------------------------------------------- show
-
-
 async def show(cli: Invocation, name: Id) -> Exit:
     """Show a run: tasks, agents, messages, costs.
 
@@ -229,9 +226,6 @@ def _find_verdict(state: TeamState, steps: Sequence[Step]) -> Verdict | None:
         return find_verdict(steps)
     code = unverified_code(state, steps)
     return Verdict(state="unverified", reasons=(msgspec.convert({"code": code}, Finding),)) if code else None
-
-
-# ---------------------------------------------------------------------------------------------------------------- cost
 
 
 async def cost(
@@ -326,9 +320,6 @@ def _render_figures(row_sum: CostSum) -> tuple[str, str, str]:
         is_partly_known = row_sum.unpriced < row_sum.calls
         price = translate("runs.cost_and_unknown", price=price) if is_partly_known else translate("runs.unknown")
     return f"{row_sum.calls:,}", f"{row_sum.spent.tokens:,}", price
-
-
-# ------------------------------------------------------------------------------------------------------ events, replay
 
 
 async def events(

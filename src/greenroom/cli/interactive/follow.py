@@ -177,8 +177,6 @@ async def _wait_until_settled(cli: Invocation, host: TeamHost, team: TeamId) -> 
             return tasks
 
 
-# ---------------------------------------------------------------------------------------------------------- a person
-
 ListenContext: TypeAlias = Callable[[], AbstractContextManager[None]]  # open while keys are read
 
 

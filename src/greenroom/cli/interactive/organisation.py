@@ -219,8 +219,6 @@ def build_resume_help(cli: Invocation, state: TeamState) -> ResumeHelp:
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- listening
-
 POLL_INTERVAL_S: Final = 1.0  # seconds between checks whether a process runs the organisation
 COMPACT_SKILL: Final = "compact"
 """The skill that shortens the window of a thread. If it fails, work continues with a longer window."""

@@ -212,8 +212,6 @@ def name_way_on(cli: Invocation, team: str, history: TeamHistory) -> str:
     return translate("report.continue", command=commands["resume"])
 
 
-# ------------------------------------------------------------------------------------------------------ turns of a chat
-
 TURN_HINTS: Final = ("provider", "limit", "paused", "failed")
 
 

@@ -142,8 +142,6 @@ class RunView(LineProgress):
         self.note(f"› {strip_control_characters(shorten(text, MAX_MESSAGE_CHARS))}")
         self.note(f"  {translate('conversation.noted', agent=reader)}", style="dim")
 
-    # -------------------------------------------------------------------------------------------------------- steps
-
     def begin_step(self, step: Step) -> None:
         """Show that a step started, and which message the agent reads."""
         self._announce(step)
@@ -197,8 +195,6 @@ class RunView(LineProgress):
             self.note(f"{sign} {describe_step(step)} → {describe_result(output)}", style="dim")
         if (loop := str(result.get("circles", ""))) in LOOP_CODES:
             self.note(translate(f"conversation.{loop}", agent=step.agent_id), style="yellow")
-
-    # ------------------------------------------------------------------------------------------------------- pieces
 
     def piece(self, step: Step, event: LiveEvent) -> None:
         """Show a piece of text, reasoning or tool output, or a retry."""
@@ -272,8 +268,6 @@ class RunView(LineProgress):
                 self._out.write("\n")
             else:
                 self._console.print()
-
-    # ------------------------------------------------------------------------------------------------------ activity
 
     def _show_activity(self, doing: str) -> None:
         self._doing, self._since = doing, time.monotonic()

@@ -137,9 +137,6 @@ def help_parts(language: str, manager: str) -> list[RenderableType]:
     return [Text(inbox_phrase("plain", language, manager=manager)), grid, Text(inbox_phrase("literal", language))]
 
 
-# ------------------------------------------------------------------------------------------------------- JSON fields
-
-
 def message_fields(message: Message, number: int | None) -> Json:
     """Return a message as fields; `number` is its number in the inbox."""
     return {

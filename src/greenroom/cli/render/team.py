@@ -45,8 +45,6 @@ from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStar
 from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import EMPTY_STATE, TeamState, sort_rows
 
-# -------------------------------------------------------------------------------------------------------- the history
-
 
 class EventLine(NamedTuple):
     """The summary of one event, with its version and time. `subtask` is the name of the subtask it belongs to."""
@@ -191,9 +189,6 @@ async def read_history(runtime: Runtime, team: TeamId, at: int | None = None) ->
     return history
 
 
-# ------------------------------------------------------------------------------------------------------------- figures
-
-
 def format_duration(millis: int) -> str:
     """Format a duration."""
     if millis < 60_000:
@@ -202,8 +197,6 @@ def format_duration(millis: int) -> str:
     hours, minutes = divmod(minutes, 60)
     return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
 
-
-# -------------------------------------------------------------------------------------------------------------- agents
 
 AGENT_COLUMNS: Final = (
     Column(name="agent"),
@@ -306,8 +299,6 @@ def agent_fields(state: TeamState, agent: AgentState, language: str = "en") -> d
     return {"agent": agent.agent_id, "role": agent.spec.role, "doing": what, "step": step, "state": state_name}
 
 
-# --------------------------------------------------------------------------------------------------- tasks and stages
-
 MAX_TITLE_CHARS: Final = 60  # characters of a task's name
 SUBTASK_SIGNS: Final = {
     "init": ("○", "dim"),
@@ -359,9 +350,6 @@ def render_open_tasks(state: TeamState, note: str = "", language: str = "en") ->
         yield from render_task(task, stages, note or ", ".join(task.group), "dim", language)
 
 
-# ---------------------------------------------------------------------------------------------------- an organisation
-
-
 def is_organisation(state: TeamState) -> bool:
     """Whether this team is an organisation."""
     return state.team.kit == ORGANISATION
@@ -406,9 +394,6 @@ def find_waited_for(state: TeamState, agent: AgentState) -> tuple[str, ...]:
         mail for mail in sort_rows(state.mail) if mail.sender_id == agent.agent_id and kind_of(mail) == "approval"
     )
     return tuple(dict.fromkeys((*waiting_agents, *(person for mail in approvals for person in mail.receiver))))
-
-
-# --------------------------------------------------------------------------------------------------------- whole teams
 
 
 def render_team(history: TeamHistory, trouble: str | None = None, *, is_live: bool = True) -> RenderableType:

@@ -17,9 +17,6 @@ class BrowserFault(WorldFault):
     """There is no browser, or it has ended. The message says what to do."""
 
 
-# ---------------------------------------------------------------------------------------------- actions
-
-
 @record
 class OpenPage:
     """Open an address, in the form of `core.ports.web`."""
@@ -56,9 +53,6 @@ class GoBack:
 
 
 TabAction: TypeAlias = OpenPage | Click | TypeText | Scroll | GoBack
-
-
-# ---------------------------------------------------------------------------------------------- results
 
 
 @record

@@ -146,9 +146,6 @@ def is_answer_owed(draft: Draft, step: Step) -> bool:
     return not any(other.answers == step.answers for other in draft.state.steps_of(step.agent_id))
 
 
-# ---------------------------------------------------------------------------------------------- notices
-
-
 def add_notice(draft: Draft, step: Step, about: str, code: str, text: str) -> None:
     """Add a notice that the agent reads next in the step's conversation, if it is still open."""
     if step.thread_id in draft.state.threads:
@@ -172,9 +169,6 @@ def notify_agent(draft: Draft, step: Step, code: str, text: str) -> None:
         executor = "reflection" if agent.spec.style == "plan" else "converse"
         work = evolve(step.work, type="skill", executor=executor, instruction_content=None, call_id=None)
         enqueue(draft, step.thread_id, evolve(work, text_content=text), stage=step.stage_id, goes_on=True)
-
-
-# ---------------------------------------------------------------------------------------------- instructions
 
 
 def notify_uncertain(draft: Draft, step: Step) -> None:
@@ -217,9 +211,6 @@ def fail_unfilled_step(draft: Draft, name: StepId | None, filler: Step) -> None:
     notify_agent(draft, tool, "no_instruction", text)
     release_unanswered(draft, tool)
     close_after_step(draft, tool)
-
-
-# ---------------------------------------------------------------------------------------------- closing
 
 
 def settle_question(draft: Draft, about: Literal["approval_id", "subtask_id", "stage_id"], name: str) -> None:

@@ -380,8 +380,6 @@ def _render_message(message: Message, waiting: WaitingId | None) -> str:
     return "\n".join(parts)
 
 
-# ---------------------------------------------------------------------------------------------- groups
-
 GROUP_NAME: Final = re.compile(r"[^\s#@>:!?/,]{1,64}")
 
 

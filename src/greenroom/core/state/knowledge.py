@@ -80,9 +80,6 @@ class ValueSet:
 NoteEvent = NotePosted | ValueSet
 
 
-# ---------------------------------------------------------------------------------------------- artifacts
-
-
 @record
 class Artifact:
     """One version of an artifact. `blob` is the digest of its content, `by` the writer, `at` the time.
@@ -132,8 +129,6 @@ def describe_artifact(artifact: Artifact) -> str:
     what = f"{artifact.artifact_id} · {artifact.title} · {artifact.media_type}"
     return f"{what} · version {artifact.version} by {artifact.by} · {lines}, {artifact.size:,} bytes"
 
-
-# ---------------------------------------------------------------------------------------------- memories
 
 MemoryType = Literal["short_term", "agent", "project_long_term", "global_long_term"]
 """The scope of a memory, which decides where it is stored."""

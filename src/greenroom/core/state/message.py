@@ -108,9 +108,6 @@ def create_waits(message: Message, thread: ThreadId | None) -> tuple[Wait, ...]:
     )
 
 
-# ---------------------------------------------------------------------------------------------- groups
-
-
 @record
 class ConversationGroup:
     """A conversation of several people in a task. It ends with the task; the archive holds its messages."""

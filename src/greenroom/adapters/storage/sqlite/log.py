@@ -356,8 +356,6 @@ class SqliteLog:
         """The number of transactions that this instance committed."""
         return self._committer.commits if self._committer else 0
 
-    # ------------------------------------------------------------------------------------------- streams
-
     async def create(self, stream: str, at: int) -> bool:
         return await self._open_writer.change(partial(statements.create_stream, stream=stream, at=at))
 
@@ -395,8 +393,6 @@ class SqliteLog:
         if page and page[-1].version <= after:  # a damaged page, which would be read for ever
             raise StoreFault("storage.damaged", path=self.path, error="its rows are not in order")
         return page
-
-    # ------------------------------------------------------------------------------ snapshots and archive
 
     async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
         await self._open_writer.change(partial(statements.save_snapshot, stream=stream, snapshot=snapshot))
@@ -440,8 +436,6 @@ class SqliteLog:
             pending = self._open_writer.change(work, mode=mode)
             pending.add_done_callback(asyncio.Future.exception)  # avoids the warning about an unread exception
 
-    # -------------------------------------------------------------------------------------------- inbox
-
     async def put(self, stream: str, row: InboxRow) -> bool:
         return await self._open_writer.change(
             partial(statements.put_intent, stream=stream, row=row), stream=make_inbox_key(stream)
@@ -474,8 +468,6 @@ class SqliteLog:
                 self._poller.ensure()
                 await changed.wait()
 
-    # -------------------------------------------------------------------------------------------- lease
-
     async def acquire(
         self, stream: str, owner: str, *, force: bool = False, made_at: int | None = None
     ) -> Lease | LeaseHolder:
@@ -500,16 +492,12 @@ class SqliteLog:
     async def holder(self, stream: str) -> LeaseHolder | None:
         return await self._readers.query(partial(statements.find_holder, leases=self._leases, stream=stream))
 
-    # -------------------------------------------------------------------------------------------- blobs
-
     async def put_blob(self, data: bytes) -> str:
         _ = self._open_writer  # raises if opened for reading only
         return await self._readers.run(partial(self._blobs.put, data))
 
     async def get_blob(self, digest: str) -> bytes:
         return await self._readers.run(partial(self._blobs.get, digest))
-
-    # ------------------------------------------------------------------------------------------- upkeep
 
     async def check(self) -> Sequence[str]:
         return await self._upkeep.check()
