@@ -24,7 +24,6 @@ from greenroom.app.settings.schema import Settings
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
-CUSTOM_PROVIDER: Final = "custom"
 SETTINGS_HEADER: Final = (
     "# Greenroom's settings{where}. `greenroom config show` shows all values and their origins. Do not put keys here.\n"
 )
@@ -57,7 +56,7 @@ class NewEndpoint:
 
 def name_endpoint(endpoint: NewEndpoint, provider: str) -> str:
     """Return the provider's name for an address. Raise `WorldFault` if the address is not one."""
-    name = provider or CUSTOM_PROVIDER
+    name = provider or "custom"
     complete_base_url(load_providers().get(name) or Provider(name=name), endpoint.base_url, "base_url")
     return name
 

@@ -17,9 +17,6 @@ from typer._click import Context, HelpFormatter  # typer 0.29 carries its own co
 
 from greenroom.cli.exit_codes import EXIT_MEANINGS, Exit
 
-EXAMPLES_HEAD: Final = "Examples:"
-EXIT_CODES_HEAD: Final = "Exit codes:"
-CODE_SEPARATOR: Final = "; "
 TYPE_SUFFIX: Final = re.compile(r" <(?:str|list\[str\])>$")
 """The Python type that typer appends to the name of a text parameter."""
 
@@ -37,9 +34,9 @@ class CommandHelp(NamedTuple):
 
 def parse_help(docstring: str) -> CommandHelp:
     """Split the docstring of a command. A code without a meaning gets that of `EXIT_MEANINGS`."""
-    body, _, codes = inspect.cleandoc(docstring).partition(f"\n{EXIT_CODES_HEAD} ")
-    text, _, examples = body.partition(f"\n{EXAMPLES_HEAD}\n")
-    entries = " ".join(codes.rstrip(".\n").split()).split(CODE_SEPARATOR) if codes else []
+    body, _, codes = inspect.cleandoc(docstring).partition("\nExit codes: ")
+    text, _, examples = body.partition("\nExamples:\n")
+    entries = " ".join(codes.rstrip(".\n").split()).split("; ") if codes else []
     pairs = ((Exit(int(code)), meaning) for code, _, meaning in (entry.partition(" ") for entry in entries))
     return CommandHelp(
         text=text.strip(),

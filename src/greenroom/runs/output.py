@@ -70,7 +70,6 @@ ONLY_FAILED: Final = (
 )
 """Runners that name only the failures and count the rest."""
 
-NO_TEST_NAMED: Final = "names no test"
 LINE_NUMBER: Final = re.compile(r":\d+(?= # )| \(line \d+\)|\b(?:on|from|at) line \d+")
 """The line number in a name. Without it, a shifted test or finding keeps its name."""
 
@@ -121,7 +120,7 @@ def find_test_names(text: str) -> dict[str, TestStatus]:
         if package is None:
             explained = explained or line.lstrip().startswith("--- FAIL:")
         elif package["word"] == "FAIL" and not explained and not line.rstrip().endswith("]"):
-            found[f"{package['name']} ({NO_TEST_NAMED})"] = "failed"  # a failure outside its tests
+            found[f"{package['name']} (names no test)"] = "failed"  # a failure outside its tests
             continue
         else:
             explained = False

@@ -16,8 +16,6 @@ from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import MAIN_THREAD, Diff, SharedFolder, TreeSnapshot, Workspace, Worktree
 from greenroom.core.state.step import Step
 
-LAYERS_FOLDER: Final = "layers"
-
 History: TypeAlias = Callable[[TeamId], Awaitable[Sequence[Step]]]
 """Returns all ended steps of a team, oldest first."""
 
@@ -46,7 +44,7 @@ class RunWorkspace:
     def mounts(self) -> tuple[SandboxMount, ...]:
         """What commands see in the worktree beyond its files: folders that git ignores in the person's tree. What they
         write there is kept beside the worktree and removed with it."""
-        layers = Path(self.worktree.folder).parent / LAYERS_FOLDER
+        layers = Path(self.worktree.folder).parent / "layers"
         all_mounts = (*self.git, *(_build_mount(folder, layers) for folder in self.shared_folders))
         # Relative to the repository's root, which may be above the workspace folder.
         within = Path(self.snapshot.within).parts

@@ -27,7 +27,6 @@ from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step, StepTerms
 from greenroom.core.state.team_state import TeamState
 
-PROPOSE_PLAN: Final = "propose_plan"
 PLAN_KEY: Final = "plan"
 """The key of the plan on the task board."""
 
@@ -101,7 +100,7 @@ class ProposePlanTool(CardedTool):
     """Shows a plan before the step starts, and waits for the answer. Continues without one if `alone`."""
 
     card = make_card(
-        PROPOSE_PLAN,
+        "propose_plan",
         "Say what you are going to do before you change anything: the steps, and the files that you expect to "
         "touch. The person sees it and says yes, no, or what to do differently. Use it once, when you have "
         "looked around enough to know; again only if the work turns out to be something else. Not for "

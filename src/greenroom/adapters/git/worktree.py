@@ -86,7 +86,6 @@ OPEN_TIMEOUT_S: Final = 600.0
 
 GIT_MOUNT: Final = "/greenroom/git"
 OBJECTS_MOUNT: Final = "/greenroom/objects"
-VIEW_FOLDER: Final = "view"
 PLACEHOLDER_EXCLUDES: Final = b"\n.mcp.json\n"
 """Exclude patterns for the placeholders that the sandbox creates."""
 
@@ -282,7 +281,7 @@ class GitWorktree:
         Commands can read history, compare and commit there. None of it reaches the person's repository, and Greenroom
         never reads it.
         """
-        folder, repository = self._place / VIEW_FOLDER, self._repository
+        folder, repository = self._place / "view", self._repository
         if not (folder / "HEAD").exists():
             words = ("for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/tags")
             await asyncio.to_thread(self._make_view, folder, await repository.refs_git.run(*words))

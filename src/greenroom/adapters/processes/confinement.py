@@ -42,7 +42,6 @@ SECCOMP_FILTER: Final = 2
 
 CHUNK_BYTES: Final = 65_536
 MAX_PENDING_CONNECTIONS: Final = 64
-CHILD_PID_KEY: Final = "child-pid"
 GET_USER_NAMESPACE: Final = 0xB701
 
 
@@ -106,7 +105,7 @@ class BridgeBuilder:
         while piece := os.read(self._info_read, CHUNK_BYTES):
             info += piece
             with suppress(ValueError):
-                return int(json.loads(info)[CHILD_PID_KEY])
+                return int(json.loads(info)["child-pid"])
         return 0
 
 

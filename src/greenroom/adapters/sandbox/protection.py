@@ -224,8 +224,6 @@ INCLUDING_SETTINGS: Final = (b"hookspath", b"include")
 PERSONAL_GIT_CONFIGS: Final = ("/etc/gitconfig", ".gitconfig", ".config/git/config")
 GIT_TIMEOUT_S: Final = 5.0
 UNIX_SOCKET_TABLE: Final = Path("/proc/net/unix")
-SET_ASIDE_SUFFIX: Final = ".left-by-a-command"
-MEMORY_FOLDER: Final = "memory"
 PUT_BACK_FOLDER: Final = "put-back"
 """The folder in the scratch folder for the versions that were not kept."""
 
@@ -388,7 +386,7 @@ class Protection:
             return
         for path in self.list_governing():
             visible = self._view.visible_names.get(path.name)
-            yield from [path] if visible is None else (path / name for name in (*visible, MEMORY_FOLDER))
+            yield from [path] if visible is None else (path / name for name in (*visible, "memory"))
         yield from (*links, *([git_file] if git_file is not None else ()), *of_git)
 
     def _restore(self, before: ProtectedState) -> None:
@@ -429,7 +427,7 @@ class Protection:
 
 
 def _rename_beside(place: Path) -> None:
-    names = (place.with_name(f"{place.name}{SET_ASIDE_SUFFIX}{number or ''}") for number in count())
+    names = (place.with_name(f"{place.name}.left-by-a-command{number or ''}") for number in count())
     _move(place, next(name for name in names if not os.path.lexists(name)))
 
 

@@ -29,7 +29,6 @@ from greenroom.teamwork.handoffs import read_protocols
 
 NAME_PATTERN: Final = re.compile(r"\w[\w.-]{0,63}")
 RESERVED_NAMES: Final = ("system", "door")
-NAME_RULE: Final = "values.agent_name"
 LIST_RULE: Final = "values.names"
 MAX_TEMPERATURE: Final = 2.0
 OPTIONAL_SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "agent_manager")
@@ -39,7 +38,7 @@ OPTIONAL_SKILLS: Final = ("think", "quick_think", "ask_info", "task_manager", "a
 def parse_name(value: object) -> str:
     """Parse an agent's name."""
     if not isinstance(value, str) or not NAME_PATTERN.fullmatch(value) or value in RESERVED_NAMES:
-        raise BadValue(NAME_RULE if value not in RESERVED_NAMES else "values.reserved_name")
+        raise BadValue("values.agent_name" if value not in RESERVED_NAMES else "values.reserved_name")
     return value
 
 
@@ -403,7 +402,6 @@ DESIGN_REQUIRED: Final[Mapping[Design, Mapping[FieldPath, str]]] = {
 EDIT_TOOLS: Final = frozenset({"patch", "rewrite"})
 """What edits files: two text protocols, and the tools of the same names."""
 
-EDIT_GROUP: Final = "edit"
 PROTOCOLS_PATH: Final[FieldPath] = ("turn", "protocols")
 TOOLS_PATH: Final[FieldPath] = ("tools",)
 GROUPS_PATH: Final[FieldPath] = ("groups",)
@@ -441,7 +439,7 @@ def _apply_jarvis_defaults(fields: dict[FieldPath, object]) -> dict[FieldPath, o
 
 
 def _drop_edits(names: tuple[str, ...], path: FieldPath) -> tuple[str, ...]:
-    return tuple(name for name in names if name not in ({EDIT_GROUP} if path == GROUPS_PATH else EDIT_TOOLS))
+    return tuple(name for name in names if name not in ({"edit"} if path == GROUPS_PATH else EDIT_TOOLS))
 
 
 PROMPT_BELOW: Final = "---"

@@ -163,7 +163,6 @@ async def _call_handler(handler: OutputHandler, response: str) -> tuple[bool, st
 
 
 CONTINUE_PROMPT: Final = "Go on."
-DONE_TEXT: Final = "Done."
 
 
 class RecitedModel:
@@ -188,7 +187,7 @@ class RecitedModel:
             self._each_turn = request.messages[-1].content.removeprefix(CONTINUE_PROMPT).strip()
         else:
             self.result_text = "\n\n".join(_list_new_messages(request)).removesuffix(self._each_turn).strip()
-        yield ModelTextDelta(text=self._response if self.call_count == 1 else DONE_TEXT)
+        yield ModelTextDelta(text=self._response if self.call_count == 1 else "Done.")
         yield Finished()
 
 

@@ -25,7 +25,6 @@ from greenroom.core.base.ids import has_mixed_scripts, is_lookalike
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.spec import AgentSpec
 
-CHARTERS_FOLDER: Final = "teams"
 CHARTER_SUFFIX: Final = ".toml"
 ID_PATTERN: Final = re.compile(r"[tT]\d+(\.[sS]\d+)?")
 TOML_POSITION: Final = re.compile(r"\bline (\d+), column (\d+)\b")
@@ -81,7 +80,7 @@ CHARTER_KEYS: Final[Mapping[str, object]] = {
 
 def charters_folder(root: Path) -> Path:
     """Return the folder of a workspace's charters."""
-    return root / PROJECT_FOLDER / CHARTERS_FOLDER
+    return root / PROJECT_FOLDER / "teams"
 
 
 def charter_path(root: Path, name: str) -> Path:

@@ -111,9 +111,6 @@ def render_notices(message: Message, person: AgentId, language: str) -> tuple[st
     return tuple(phrase(table, name, language, **variables) for name in names)
 
 
-TIME_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
-
-
 @record
 class GroupMessage:
     sender_id: str
@@ -181,7 +178,7 @@ def pool_of(state: TeamState, messages: Iterable[Message], person: AgentId, lang
 
 def format_time(at: int) -> str:
     """Format a time in the local time zone."""
-    return time.strftime(TIME_FORMAT, time.localtime(at / 1000))
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at / 1000))
 
 
 def _list_private(message: Message, person: AgentId) -> Iterator[tuple[str, PrivateMessage]]:

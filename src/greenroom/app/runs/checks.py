@@ -22,9 +22,7 @@ from greenroom.runs.checkout import WorkspaceSetup
 from greenroom.runs.discovery import MAX_FILE_BYTES, find_checks
 
 MAX_MEANING_CHARS: Final = 160
-CHECKS_FILE: Final = "checks.json"
 FILE_VERSION: Final = 1
-UNREADABLE_ADVICE: Final = "checks.choice_unreadable"
 MAX_DECLINED: Final = 200
 
 
@@ -50,7 +48,7 @@ class CheckChoices:
     def __init__(self, path: Path, ledger: TrustStore) -> None:
         self.path = path
         self.ledger = ledger
-        self._file = RecordFile(path, ChecksFile, "checks.content", UNREADABLE_ADVICE)
+        self._file = RecordFile(path, ChecksFile, "checks.content", "checks.choice_unreadable")
 
     def get(self, root: Path) -> CheckChoice | None:
         """Return the choice for a project, or None if none was made. Raise `WorldFault` if the file is unreadable."""
@@ -82,7 +80,7 @@ class CheckChoices:
 
 
 def open_choices() -> CheckChoices:
-    return CheckChoices(config_folder() / CHECKS_FILE, open_trust_store())
+    return CheckChoices(config_folder() / "checks.json", open_trust_store())
 
 
 def describe_check(check: Check) -> TrustItem:
@@ -95,9 +93,6 @@ def describe_check(check: Check) -> TrustItem:
     )
     line = f"{check.line} (in {check.folder})" if check.folder != "." else check.line
     return TrustItem(kind="check", name=check.name, shown=f"{line} · {check.why}{shown_meaning}", digest=check.digest)
-
-
-TYPED_REASON: Final = "You said so."
 
 
 class FolderReader:
@@ -187,7 +182,7 @@ def make_own_check(line: str, checks: Sequence[Check]) -> Check:
     """Make a check from a typed command line. If the project has the same line, use the project's check."""
     command_line = " ".join(line.split())
     known_check = next((check for check in checks if check.line == command_line), None)
-    return known_check or Check(name=command_line[:60], line=line.strip(), kind="test", why=TYPED_REASON, own=True)
+    return known_check or Check(name=command_line[:60], line=line.strip(), kind="test", why="You said so.", own=True)
 
 
 def _make_proposed_check(name: str, settings: CheckSettings, loaded: LoadedSettings) -> Check:

@@ -50,7 +50,6 @@ class Secret:
         raise TypeError("A secret cannot be serialised. Save it with `save_key`.")
 
 
-NO_LIMIT: Final = "none"
 MAX_NUMBER: Final = 1e12
 """The largest number accepted. Its millionths still fit into the log."""
 
@@ -91,7 +90,7 @@ def or_none(read: Callable[[object], Value]) -> Callable[[object], Value | None]
     """Return a reader that also accepts the word "none"."""
 
     def reader(value: object) -> Value | None:
-        return None if isinstance(value, str) and value.strip().lower() == NO_LIMIT else read(value)
+        return None if isinstance(value, str) and value.strip().lower() == "none" else read(value)
 
     return reader
 

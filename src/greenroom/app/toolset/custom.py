@@ -192,14 +192,11 @@ def _make_tool(tool_object: object, source: str) -> Iterator[ToolExecutor]:
         raise UnusableTool("toolset.not_a_tool", name=type(tool_object).__name__)
 
 
-ENTRY_POINT_GROUP: Final = "greenroom.tools"
-
-
 def load_package_tools() -> tuple[list[ToolExecutor], list[str]]:
     """Load the tools of installed packages, and the errors of broken entry points. Installing a package means trust."""
     tools: list[ToolExecutor] = []
     faults: list[str] = []
-    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda entry: entry.name):
+    for entry in sorted(entry_points(group="greenroom.tools"), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist is not None else entry.value
         try:
             tools += _load_entry_point(entry, f"package:{package}")

@@ -165,11 +165,8 @@ def list_withheld_variables(settings: Settings) -> frozenset[str]:
     return frozenset(catalog_names | {provider.key_env for provider in settings.providers.values() if provider.key_env})
 
 
-LISTINGS_FILE: Final = "mcp.json"
 MAX_LISTING_BYTES: Final = 4_000_000
 """The size limit of one listing, in bytes. Models can read only a fraction of that."""
-
-REWRITE_ADVICE: Final = "mcp.rewrite_listing"
 
 
 @record
@@ -203,7 +200,7 @@ class Listings:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = RecordFile(path, _ListingsFile, "mcp.listing_content", REWRITE_ADVICE)
+        self._file = RecordFile(path, _ListingsFile, "mcp.listing_content", "mcp.rewrite_listing")
 
     def latest(self, entry: FoundServer) -> ServerListing | None:
         """Return the latest listing of a server, with any settings."""
@@ -232,7 +229,7 @@ class Listings:
 
 def open_listings() -> Listings:
     """Open the person's listings. $GREENROOM_CONFIG does not move this file, because its folder may be untrusted."""
-    return Listings(config_folder() / LISTINGS_FILE)
+    return Listings(config_folder() / "mcp.json")
 
 
 def _other_listings(file: _ListingsFile, entry: FoundServer) -> tuple[ServerListing, ...]:

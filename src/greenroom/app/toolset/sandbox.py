@@ -283,7 +283,6 @@ NO_EGRESS: Final = (
     "greenroom: commands have no network here, even if it is allowed: this sandbox ({tier}) has no "
     "way out. Do without it, or say what is missing. (`greenroom doctor` tells a person how to get a better one.)"
 )
-SOCKET_NAME: Final = "door"
 
 NO_NETWORK_PATTERN: Final = re.compile(
     r"could ?n[o']t resolve|name or service not known|temporary failure in name resolution|network is unreachable"
@@ -322,7 +321,7 @@ class EgressProxy:
         async with self._opening:
             if self._folder is None:
                 self._folder = TemporaryFolder(_find_socket_folder())
-            door = self._folder.place / SOCKET_NAME
+            door = self._folder.place / "door"
             if self._proxy is None:
                 proxy = Proxy(
                     self._make_filter(self.hosts), self.hosts, route_of=self._find_route, on_visit=self._record_visit

@@ -204,9 +204,6 @@ def _max_cost(model: Model, request: ModelRequest) -> Amounts:
     return Amounts(tokens=input_tokens + request.max_output, money=model.price(input_tokens, request.max_output) or 0)
 
 
-SCREENSHOTS_FOLDER: Final = "screenshots"
-
-
 def explain_missing_browser() -> str:
     """Return what a browser needs that is not installed."""
     return (
@@ -226,7 +223,7 @@ def browser_tool(
     return BrowserUseTool(
         lambda context: LazyBrowser(browser, web, lambda hosts: make_blocker(context.state, context.step, hosts)),
         BrowserModel(models, browser.tokens),
-        FolderScreenshotStore(home / SCREENSHOTS_FOLDER),
+        FolderScreenshotStore(home / "screenshots"),
         BrowserLimits(steps=browser.steps, seconds=browser.seconds, hosts=browser.hosts),
     )
 

@@ -52,7 +52,6 @@ TASK_COLUMNS: Final = (
     Column(name="started", min_terminal_width=60),
     Column(name="runs in", min_terminal_width=100),
 )
-NO_VERDICT: Final = "–"
 VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "yellow"}
 STATE_STYLES: Final = {
     "damaged": "red",
@@ -142,9 +141,7 @@ def _render_cells(task_row: Data, short: Mapping[TeamId, str]) -> list[Text]:
     label = team_label(team, short[team]).append(f"/{task}" if task else "", style="not bold dim")
     state_text = Text(translate(f"states.{state.replace(' ', '_')}"), style=STATE_STYLES.get(state, "yellow"))
     verdict = str(task_row.get("verdict", ""))
-    verdict_text = Text(
-        translate(f"states.{verdict}") if verdict else NO_VERDICT, style=VERDICT_STYLES.get(verdict, "")
-    )
+    verdict_text = Text(translate(f"states.{verdict}") if verdict else "–", style=VERDICT_STYLES.get(verdict, ""))
     begun = format_ago(cast("int", task_row["created_at"]))
     name, owner = shorten(str(task_row["name"]), 48), str(task_row["owner"] or "")
     if "subtasks" in task_row:

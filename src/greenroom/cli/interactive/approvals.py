@@ -21,7 +21,6 @@ SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("r", "run"), "run"),
     **dict.fromkeys(("a", "always"), "always"),
 }
-PLAN_TOOL: Final = "propose_plan"
 EDIT_PREFIX: Final = re.compile(r"\A(?:e|edit)(?::\s*|\s+|$)", re.IGNORECASE)
 
 
@@ -34,7 +33,7 @@ def pending_approvals(state: TeamState) -> list[Approval]:
 def is_plan(state: TeamState, approval: Approval) -> bool:
     """Whether the request is about a plan."""
     step = state.steps.get(approval.step_id)
-    return step is not None and step.work.executor == PLAN_TOOL
+    return step is not None and step.work.executor == "propose_plan"
 
 
 def is_confirmation(state: TeamState, approval: Approval) -> bool:

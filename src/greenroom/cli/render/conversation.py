@@ -36,7 +36,6 @@ LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_chang
 """How an agent repeats itself, by the code that its turn has stored."""
 
 SPEAKING_SKILLS: Final = ("converse", "summarize")
-FILTER_SKILL: Final = "filter_tools"
 MAX_ARGUMENT_CHARS: Final = 44  # characters of a path or a command
 MAX_OUTPUT_CHARS: Final = 100  # characters of a tool result
 MAX_MESSAGE_CHARS: Final = 300  # characters of a message sent to an agent from elsewhere
@@ -185,7 +184,7 @@ class RunView(LineProgress):
         elif step.work.executor == BASELINE and step.state == "finished":
             report = strip_control_characters(output.removeprefix("Before any change: "))
             self.note(translate("conversation.baseline", report=report))
-        elif step.work.executor == FILTER_SKILL and step.result is not None:
+        elif step.work.executor == "filter_tools" and step.result is not None:
             chosen, total = result.get("chosen"), result.get("total")
             count = len(chosen) if isinstance(chosen, list | tuple) else 0
             key = "conversation.tools_selected" if count else "conversation.no_tools_selected"

@@ -140,7 +140,6 @@ def check_database(db: sqlite3.Connection, path: Path) -> int:
     return int(row[0])
 
 
-SIDE_FILE: Final = "greenroom.head"
 MARK_BYTES: Final = 128
 
 
@@ -184,7 +183,7 @@ class SideRecord:
     """The file `greenroom.head` with the newest acknowledged commit."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / SIDE_FILE
+        self.path = home / "greenroom.head"
         self._handle = -1
 
     def read(self) -> CommitMark | None:
