@@ -207,37 +207,27 @@ async def find_executed_tools(runtime: Runtime, team: TeamId) -> ExecutedTools:
     return ExecutedTools(tools=tuple(tool_names), counts=Counter(tool_names))
 
 
+ERROR_MESSAGES: Final[Mapping[str, tuple[str, str]]] = {
+    "waiting": ("library.approval_needed", "library.pass_approve"),
+    "interrupted": ("library.interrupted", "library.send_or_resume"),
+    "cancelled": ("library.ended", ""),
+    "finished": ("library.ended", ""),
+    "limit": ("library.limit_reached", "library.raise_limit"),
+}
+"""By the state of a run without a result: why there is none, and how to continue."""
+
+
 def make_run_error(state: str, why: str, *, resume_hint: str, partial: str = "") -> GreenroomError:
     """Make the error for a run without a result. `resume_hint` is the code that continues the run. `partial` is the
     text of an answer that has no end."""
-    match state:
-        case "failed" | "idle":
-            return ModelFault(why)
-        case "provider":
-            error = ProviderFault("library.provider_failed", why=why.partition(": ")[2], resume_hint=resume_hint)
-            return IncompleteAnswer(str(error), partial) if partial else error
-        case "waiting":
-            message, hint = (
-                translate("library.approval_needed", why=why),
-                translate("library.pass_approve", resume_hint=resume_hint),
-            )
-        case "interrupted":
-            message, hint = (
-                translate("library.interrupted"),
-                translate("library.send_or_resume", resume_hint=resume_hint),
-            )
-        case "cancelled" | "finished":
-            message, hint = translate("library.ended", state=state, why=why), ""
-        case "limit":
-            message, hint = (
-                translate("library.limit_reached", why=why.removeprefix("limit: ")),
-                translate("library.raise_limit", resume_hint=resume_hint),
-            )
-        case _:
-            message, hint = (
-                translate("library.stopped", state=state, why=why),
-                translate("library.continue_with", resume_hint=resume_hint),
-            )
+    if state in ("failed", "idle"):
+        return ModelFault(why)
+    if state == "provider":
+        error = ProviderFault("library.provider_failed", why=why.partition(": ")[2], resume_hint=resume_hint)
+        return IncompleteAnswer(str(error), partial) if partial else error
+    values = {"state": state, "why": why.removeprefix("limit: "), "resume_hint": resume_hint}
+    messages = ERROR_MESSAGES.get(state, ("library.stopped", "library.continue_with"))
+    message, hint = (translate(key, **values) for key in messages)
     return RefusedError(Rejection(code=state, why=message, hint=hint))
 
 
