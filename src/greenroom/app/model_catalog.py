@@ -128,10 +128,8 @@ def describe_model(registry: ModelRegistry, source: ModelSource, model: str) -> 
     """Return what is known about a model."""
     name = f"{source.provider}:{model}"
     card, price = registry.card(name), registry.price(name)
-    read, written = (
-        price.compute_cost(Usage(input=PRICE_SAMPLE_TOKENS)),
-        price.compute_cost(Usage(output=PRICE_SAMPLE_TOKENS)),
-    )
+    read = price.compute_cost(Usage(input=PRICE_SAMPLE_TOKENS))
+    written = price.compute_cost(Usage(output=PRICE_SAMPLE_TOKENS))
     return ModelOffer(
         name=name,
         window=card.window,

@@ -83,10 +83,8 @@ class TrustStore:
     def make_classifier(self, root: Path) -> Callable[[TrustItem], TrustState]:
         """Return a classifier of items: agreed, changed since then, or new."""
         trust_records = self._file.read().agreed.get(_workspace_key(root), ())
-        forms, known_names = (
-            set(trust_records),
-            {(trust_record.kind, trust_record.name) for trust_record in trust_records},
-        )
+        forms = set(trust_records)
+        known_names = {(trust_record.kind, trust_record.name) for trust_record in trust_records}
 
         def classify(item: TrustItem) -> TrustState:
             if _make_record(item) in forms:

@@ -133,10 +133,8 @@ def _read_note(path: Path, top: Path) -> WorkspaceNote | None:
 def _fit_note(note: WorkspaceNote, bytes_left: int, *, is_trusted: bool) -> tuple[str, int]:
     if note.fault:
         return f"({note.name} {note.fault}, and was left out.)", 0
-    head, body = (
-        f"From {note.name}:" if is_trusted else f"From {note.name}. {UNTRUSTED_LABEL}",
-        f"{note.text}{_explain_imports(note)}",
-    )
+    head = f"From {note.name}:" if is_trusted else f"From {note.name}. {UNTRUSTED_LABEL}"
+    body = f"{note.text}{_explain_imports(note)}"
     size, head_size = len(f"{head}\n\n{body}".encode()), len(f"{head}\n\n".encode())
     if size <= bytes_left:
         return f"{head}\n\n{body if is_trusted else add_fence(body)}", size

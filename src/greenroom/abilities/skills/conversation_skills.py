@@ -36,10 +36,8 @@ class SummarizeSkill:
     def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the terms of a model call."""
         model = model_call.pick_model(self._models, state.agents[step.agent_id].spec)
-        role, thread = (
-            self._role_factory.get_role(state, step, model.card, find_chosen_tools(state, step)),
-            state.threads.get(step.thread_id),
-        )
+        role = self._role_factory.get_role(state, step, model.card, find_chosen_tools(state, step))
+        thread = state.threads.get(step.thread_id)
         size = role.size + len(role.spec.history.summary_prompt) + (thread.size if thread else 0)
         return model_call.build_terms(model, role.spec, size, prompt=role.version)
 

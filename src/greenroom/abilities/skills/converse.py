@@ -79,10 +79,8 @@ class Converse:
     def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Return the maximum cost of the request and the longest reply."""
         model = model_call.pick_model(self._models, state.agents[step.agent_id].spec)
-        role, thread = (
-            self.role_factory.get_role(state, step, model.card, find_chosen_tools(state, step)),
-            state.threads.get(step.thread_id),
-        )
+        role = self.role_factory.get_role(state, step, model.card, find_chosen_tools(state, step))
+        thread = state.threads.get(step.thread_id)
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
         size += step.work.media_tokens

@@ -69,10 +69,8 @@ def read_result(result: CallToolResult) -> McpResult:
                 part = _add_part(block.mime_type, block.data, parts)
                 texts.append(f"[{block.type} {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
             case EmbeddedResource(resource=BlobResourceContents() as file):
-                part, name = (
-                    _add_part(file.mime_type or "application/octet-stream", file.blob, parts),
-                    to_one_line(file.uri),
-                )
+                part = _add_part(file.mime_type or "application/octet-stream", file.blob, parts)
+                name = to_one_line(file.uri)
                 texts.append(f"[file {name}, {part.media_type}, {part.bytes} bytes: it cannot be shown here]")
             case EmbeddedResource():
                 texts.append(f"[file {to_one_line(block.resource.uri)}]\n{getattr(block.resource, 'text', '')}")

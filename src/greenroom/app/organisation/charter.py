@@ -172,11 +172,9 @@ def _check_values(raw: Raw, source: str, language: str) -> tuple[dict[str, objec
 
 
 def _find_contradictions(values: Mapping[str, object], language: str) -> Iterator[str]:
-    people, managers, described = (
-        values.get("people", ()),
-        values.get("managers", (DEFAULT_MANAGER,)),
-        values.get("person"),
-    )
+    people = values.get("people", ())
+    managers = values.get("managers", (DEFAULT_MANAGER,))
+    described = values.get("person")
     if people == ():
         yield charter_phrase("nobody", language)
     if managers == ():

@@ -175,10 +175,8 @@ class HumanAgent:
                 "no_duty", _choose_verb(inbox_message), await self._language(), number=inbox_message.number
             )
         stage = inbox_message.stage or StageId("")
-        work, result = (
-            _make_skill_work("summary", f"Report: {state}.", message.message),
-            {"summary": report, "state": state},
-        )
+        work = _make_skill_work("summary", f"Report: {state}.", message.message)
+        result = {"summary": report, "state": state}
         if inbox_message.kind == "duty":
             finished_subtask = FinishSubtask(
                 subtask_id=subtask_of(message), stage_id=stage, state=state, summary=report

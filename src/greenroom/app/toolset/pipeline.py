@@ -142,10 +142,8 @@ class ToolPipeline:
             return StepTerms(effect="pure")  # it is not called, so there is nothing to decide or to ask
         targets = self._tool.targets(arguments)
         own_terms = self._read_own_terms(state, step, targets)
-        exposure, policy_ruling = (
-            find_exposure(state, step, own_terms.outward, own_terms.origins),
-            self._find_ruling(state, step, targets),
-        )
+        exposure = find_exposure(state, step, own_terms.outward, own_terms.origins)
+        policy_ruling = self._find_ruling(state, step, targets)
         ruling = tighten_ruling(policy_ruling, exposure)
         digest = call_digest(step.work.executor, arguments)
         if own_terms.verdict != "allow" and _strictness(own_terms) >= _strictness(ruling):

@@ -282,10 +282,8 @@ async def _report_if_stopped(cli: Invocation, run_change: RunChange) -> AsyncIte
 def _describe_applied(cli: Invocation, run: str, applied: Sequence[AppliedChange]) -> str:
     if not applied:
         return translate("change.nothing_applied")
-    files, undo_hint = (
-        count_things("file", len(applied[-1].paths)),
-        translate("change.undo_hint", command=render_command(cli, "undo", run)),
-    )
+    files = count_things("file", len(applied[-1].paths))
+    undo_hint = translate("change.undo_hint", command=render_command(cli, "undo", run))
     if applied[-1].commit:
         commit = applied[-1].commit[:10]
         return translate("change.applied_commit_hint", commit=commit, files=files, undo_hint=undo_hint)

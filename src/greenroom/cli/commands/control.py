@@ -294,20 +294,16 @@ def _refuse_to_apply(cli: Invocation, reference: TaskReference, state: TeamState
     if state.team.kit in CHANGING_RUNS and state.tasks and not is_running:
         return
     if state.team.kit not in CHANGING_RUNS:
-        why, hint = (
-            translate("control.no_worktree", team=reference.team),
-            translate("control.remove_apply_branch"),
-        )
+        why = translate("control.no_worktree", team=reference.team)
+        hint = translate("control.remove_apply_branch")
     else:
         why = (
             translate("control.runs_in_other_process", team=reference.team)
             if is_running
             else translate("control.nothing_left", team=reference.team)
         )
-        apply, branch = (
-            render_command(cli, "apply", reference.team),
-            render_command(cli, "branch", reference.team, "NAME"),
-        )
+        apply = render_command(cli, "apply", reference.team)
+        branch = render_command(cli, "branch", reference.team, "NAME")
         key = "control.apply_when_ended" if is_running else "control.apply_now"
         hint = translate(key, apply=apply, branch=branch)
     raise make_refusal("nothing_to_take", why, hint)

@@ -133,10 +133,8 @@ async def models_check(
     models = [provisions.registry.make_bare_model(model_name) for model_name in names]
     cli.out.begin(models=list(names))
     cli.out.expect("trials")
-    cap, max_cost = (
-        provisions.loaded_settings.settings.limits.cost,
-        sum(estimate_max_cost(model_name) or 0 for model_name in models),
-    )
+    cap = provisions.loaded_settings.settings.limits.cost
+    max_cost = sum(estimate_max_cost(model_name) or 0 for model_name in models)
     if cap is not None and max_cost > cap * MILLIONTHS_PER_DOLLAR:
         raise WorldFault("models.check_over_limit", dollars=format_dollars(max_cost), cap=cap)
     works = [await _try_model(cli, model_name) for model_name in models]

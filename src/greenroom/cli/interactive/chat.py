@@ -426,10 +426,8 @@ class ChatScreen:
     def _show_turn(self, finished_turn: TurnOutcome) -> None:
         """Show a finished turn: the answer if it is not printed yet, why there is none, and the cost."""
         self._is_paused = finished_turn.state in ("interrupted", "provider", "limit", "paused", "waiting")
-        self._turn_code, self._status = (
-            TURN_CODES.get(finished_turn.state, exit_for_statuses([finished_turn.state])),
-            finished_turn.state,
-        )
+        self._turn_code = TURN_CODES.get(finished_turn.state, exit_for_statuses([finished_turn.state]))
+        self._status = finished_turn.state
         self._answer = finished_turn.answer or (finished_turn.why if finished_turn.state == "finished" else "")
         if (
             self._answer.strip()

@@ -74,10 +74,8 @@ def _check_name(state: TeamState, name: AgentId) -> RuleResult:
         hint = "Use 1 to 64 characters without spaces and without # @ > : ! ? / ,"
         return reject("bad_agent_id", "{name!r} cannot be an agent's id.", hint, name=name)
     if has_mixed_scripts(name):
-        why, hint = (
-            "{name!r} mixes letters of scripts that look alike.",
-            "Write it in one script: Latin, Cyrillic or Greek.",
-        )
+        why = "{name!r} mixes letters of scripts that look alike."
+        hint = "Write it in one script: Latin, Cyrillic or Greek."
         return reject("mixed_agent_id", why, hint, code="bad_agent_id", name=name)
     if name in state.agents or name in state.retired:
         return reject("agent_exists", "The agent id {name!r} is taken.", "Choose another.", name=name)

@@ -150,10 +150,8 @@ async def _interpret_ending_call(
         await _interpret_answer(reply_context, interpretation, reply_context.role.spec.answer, call)
     elif reply_context.role.spec.proof and not builtin_calls.has_given_up(call.arguments):
         interpretation.call_answers[call.call_id] = reply_context.render_notice("taken")
-        files, tests = (
-            builtin_calls.read_texts(call.arguments, "files"),
-            builtin_calls.read_texts(call.arguments, "tests"),
-        )
+        files = builtin_calls.read_texts(call.arguments, "files")
+        tests = builtin_calls.read_texts(call.arguments, "tests")
         text = builtin_calls.read_text(call.arguments, "summary")
         _end_work(reply_context, interpretation, CompletionSignal(source="finish", text=text, files=files, tests=tests))
     else:
