@@ -233,11 +233,8 @@ def _list_definitions(source: bytes) -> str:
     names = list(
         dict.fromkeys(first or second for first, second in DEFINITION_PATTERN.findall(source.decode(errors="replace")))
     )
-    return (
-        translate("trust.defines", names=shorten_names(names, limit=MAX_NAMES_SHOWN))
-        if names
-        else translate("trust.defines_nothing")
-    )
+    key = "trust.defines" if names else "trust.defines_nothing"
+    return translate(key, names=shorten_names(names, limit=MAX_NAMES_SHOWN))
 
 
 def find_note_items(folder: Path) -> tuple[TrustItem, ...]:

@@ -128,11 +128,8 @@ class Agents:
         near = get_close_matches(name, self.names, n=3)
         if near:
             return translate("hints.meant_names", names=_quote_names(near))
-        known_names = (
-            translate("hints.there", there=_quote_names(self.names[:MAX_NAMES_SHOWN]))
-            if self.names
-            else translate("agents.none_usable")
-        )
+        key, shown = "hints.there" if self.names else "agents.none_usable", self.names[:MAX_NAMES_SHOWN]
+        known_names = translate(key, there=_quote_names(shown))
         if any(broken_file.is_untrusted for broken_file in self.broken_files):
             return translate("agents.untrusted_hint", known_names=known_names)
         broken_hint = translate("agents.broken_hint") if self.broken_files else ""

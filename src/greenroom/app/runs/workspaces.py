@@ -348,11 +348,8 @@ async def find_rewind_point(runtime: Runtime, team: TeamId, text: str) -> Rewind
             translate("lookup.ambiguous", text=text, names=", ".join(matches)),
             translate("lookup.type_whole_id"),
         )
-    hint = (
-        translate("lookup.last_steps", names=", ".join(reversed(names[-MAX_STEPS_NAMED:])))
-        if names
-        else translate("lookup.no_step_ended")
-    )
+    last_names = ", ".join(reversed(names[-MAX_STEPS_NAMED:]))
+    hint = translate("lookup.last_steps" if names else "lookup.no_step_ended", names=last_names)
     if not matches:
         raise make_refusal("unknown_step", translate("lookup.unknown_step", team=team, text=text), hint)
     if matches[0] not in names:

@@ -325,11 +325,8 @@ def _drop_duplicates(root: Path, tools: Iterable[ToolExecutor], notes: list[str]
             sources[tool.name] = tool.card.source
             unique.append(tool)
             continue
-        owner_text = (
-            translate("custom.builtin_exists")
-            if other_source == "built-in"
-            else translate("custom.other_defines", other=other_source)
-        )
+        key = "custom.builtin_exists" if other_source == "built-in" else "custom.other_defines"
+        owner_text = translate(key, other=other_source)
         notes.append(translate("custom.tool_left_out", name=tool.name, source=tool.card.source, owner=owner_text))
     return tuple(unique)
 

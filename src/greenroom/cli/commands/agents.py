@@ -111,11 +111,8 @@ def _find_agents_and_trust(language: str) -> tuple[Agents, Callable[[AgentFile],
 def _note_others(cli: Invocation, agents: Agents) -> None:
     for agent_file in agents.hidden:
         nearer = agents.by_name.get(agent_file.spec.name)
-        note = (
-            translate("agents.ignored", path=agent_file.path, nearer=nearer.path)
-            if nearer
-            else translate("agents.ignored_broken", path=agent_file.path)
-        )
+        key = "agents.ignored" if nearer else "agents.ignored_broken"
+        note = translate(key, path=agent_file.path, nearer=nearer and nearer.path)
         cli.progress.note(strip_control_characters(note), style="dim")
     for broken_file in agents.broken_files:
         cli.progress.note(f"! {broken_file.text}", style="yellow")

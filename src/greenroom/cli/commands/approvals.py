@@ -193,9 +193,6 @@ def _find_approval(state: TeamState, reference: TaskReference, wanted: str | Non
     )
     if not pending:
         raise make_refusal("nothing_asked", translate("control.nothing_waits", reference=reference))
-    why = (
-        translate("approvals.several_wait", count=len(matches))
-        if matches
-        else translate("control.no_matching_request", wanted=wanted)
-    )
+    key = "approvals.several_wait" if matches else "control.no_matching_request"
+    why = translate(key, count=len(matches), wanted=wanted)
     raise make_refusal("which_approval", why, translate("control.choose_approval", listed=listed))

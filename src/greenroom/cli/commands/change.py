@@ -536,11 +536,10 @@ async def blame(
     if line_origin is None:
         why = translate("change.line_not_committed", number=number, path=path)
         raise make_refusal("in_no_commit", why, translate("change.commit_first"))
+    key = "change.commit" if line_origin.commit else "change.not_committed_yet"
     lines = [
         strip_control_characters(line_origin.text.rstrip()),
-        translate("change.commit", commit=line_origin.commit[:10])
-        if line_origin.commit
-        else translate("change.not_committed_yet"),
+        translate(key, commit=line_origin.commit[:10]),
     ]
     run = step = None
     if line_origin.step is not None:

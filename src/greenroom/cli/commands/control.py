@@ -297,11 +297,7 @@ def _refuse_to_apply(cli: Invocation, reference: TaskReference, state: TeamState
         why = translate("control.no_worktree", team=reference.team)
         hint = translate("control.remove_apply_branch")
     else:
-        why = (
-            translate("control.runs_in_other_process", team=reference.team)
-            if is_running
-            else translate("control.nothing_left", team=reference.team)
-        )
+        why = translate("control.runs_in_other_process" if is_running else "control.nothing_left", team=reference.team)
         apply = render_command(cli, "apply", reference.team)
         branch = render_command(cli, "branch", reference.team, "NAME")
         key = "control.apply_when_ended" if is_running else "control.apply_now"

@@ -250,11 +250,8 @@ async def org_status(
         return cli.out.result("ok", Exit.DONE, states=state_fields)
     history, status = await _read_history(cli, team), summarise_status(state).state
     language = history.language
-    where = (
-        organisation_phrase("runs_in", language, owner=holder.owner)
-        if holder is not None
-        else organisation_phrase("nobody", language)
-    )
+    owner = holder.owner if holder is not None else None
+    where = organisation_phrase("runs_in" if owner else "nobody", language, owner=owner)
     status_line = Text(f"\n{status_word(status, language)} · {where}", style="dim")
     cli.out.show(render_team(history, is_live=False), status_line)
     if holder is None:
@@ -262,7 +259,6 @@ async def org_status(
             organisation_phrase("start", language, command=render_command(cli, "org", "start", organisation.typed_name))
         )
     agents = {agent: state_name.working_state for agent, state_name in sorted(state.agents.items())}
-    owner = holder.owner if holder else None
     return cli.out.result("ok", Exit.DONE, name=organisation.name, stands=status, owner=owner, agents=agents)
 
 

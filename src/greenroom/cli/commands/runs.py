@@ -189,11 +189,8 @@ async def show(cli: Invocation, name: Id) -> Exit:
     holder = await cli.runtime.log.holder(reference.team)
     owner = holder.owner if holder else None
     cli.out.begin(team=reference.team)
-    how = (
-        translate("runs.state_running", version=history.version, owner=owner)
-        if owner
-        else translate("runs.state_not_running", version=history.version)
-    )
+    key = "runs.state_running" if owner else "runs.state_not_running"
+    how = translate(key, version=history.version, owner=owner)
     parts = render_history(history, how, reference.task, render_results(history))
     cli.out.show(*parts, "", summarise(history))
     verdict = _find_verdict(history.state, history.steps)

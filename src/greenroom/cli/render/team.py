@@ -448,12 +448,8 @@ def render_history(
 def _render_heading(history: TeamHistory, how: str) -> Text:
     team = history.state.team
     began = time.strftime("%Y-%m-%d %H:%M", time.localtime(history.began_at / 1000))
-    heading = (
-        translate("runs.heading_team", team=team.team_id, name=team.name, began=began, how=how)
-        if is_organisation(history.state)
-        else translate("runs.heading", team=team.team_id, began=began, how=how)
-    )
-    text = Text(heading, style="bold")
+    key = "runs.heading_team" if is_organisation(history.state) else "runs.heading"
+    text = Text(translate(key, team=team.team_id, name=team.name, began=began, how=how), style="bold")
     if team.origin:
         origin = translate("runs.forked_from", team=team.origin.team_id, version=team.origin.version)
         text.append(f"\n{origin}", style="not bold dim")
