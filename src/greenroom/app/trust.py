@@ -239,11 +239,9 @@ def _list_definitions(source: bytes) -> str:
 
 def find_note_items(folder: Path) -> tuple[TrustItem, ...]:
     """Return the notes that apply to a folder. A shared folder like /tmp has none."""
-    return (
-        ()
-        if is_shared_folder(folder)
-        else tuple(describe_note(note) for note in reversed(read_notes(folder)) if note.text)
-    )
+    if is_shared_folder(folder):
+        return ()
+    return tuple(describe_note(note) for note in reversed(read_notes(folder)) if note.text)
 
 
 def describe_note(note: WorkspaceNote) -> TrustItem:

@@ -215,11 +215,9 @@ def parse_findings(text: str) -> dict[str, TestStatus]:
 def _parse_finding(line: str, file: str, before: str) -> str:
     at = FINDING_AT.fullmatch(line)
     if at is not None:
-        return (
-            ""
-            if at["said"].startswith(IGNORED_PREFIXES)
-            else f"{at['file']}: {LINE_NUMBER.sub('', ' '.join(at['said'].split()))}"
-        )
+        if at["said"].startswith(IGNORED_PREFIXES):
+            return ""
+        return f"{at['file']}: {LINE_NUMBER.sub('', ' '.join(at['said'].split()))}"
     arrow = FINDING_ARROW.fullmatch(line)
     if arrow is not None:
         return f"{arrow['file']}: {before}"

@@ -53,11 +53,9 @@ def find_artifact(context: StepContext, name: str, expected_version: int | None 
 def render_inventory(context: StepContext) -> str:
     """List all artifacts of the task, one per line."""
     here = context.state.list_artifacts(context.step.task_id)
-    return (
-        "\n".join(("There are:", *map(describe_artifact, here)))
-        if here
-        else "There are none yet: create_artifact makes one."
-    )
+    if here:
+        return "\n".join(("There are:", *map(describe_artifact, here)))
+    return "There are none yet: create_artifact makes one."
 
 
 def collect_origins(*artifacts: Artifact) -> Labels:

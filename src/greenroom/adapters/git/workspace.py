@@ -267,11 +267,9 @@ class GitWorkspace:
     async def apply(self, run: str, base: str, tip: str) -> AppliedChange | Conflicts:
         async def apply_locked() -> AppliedChange | Conflicts:
             applied = await apply(self._repository, run, base, tip, secret=self._is_secret)
-            return (
-                evolve(applied, fresh=True)
-                if isinstance(applied, AppliedChange) and applied.id in self._finished_ids
-                else applied
-            )
+            if isinstance(applied, AppliedChange) and applied.id in self._finished_ids:
+                return evolve(applied, fresh=True)
+            return applied
 
         return await self._run_exclusively(apply_locked())
 

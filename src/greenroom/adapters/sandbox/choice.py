@@ -137,11 +137,9 @@ def _find_weakness(inside: set[str], unconfined: set[str]) -> str:
         missing = ", ".join(sorted(ALWAYS_POSSIBLE_OUTSIDE - unconfined))
         return f"the trial proves nothing: without a sandbox a command could not {missing} either"
     if escaped := sorted(inside - {CAN_WORK, CAN_WRITE_LAYER}):
-        return (
-            f"a command could still {escaped[0]}"
-            if escaped[0] in unconfined | ALWAYS_POSSIBLE_OUTSIDE
-            else f"it said {escaped[0][:200]!r}"
-        )
+        if escaped[0] in unconfined | ALWAYS_POSSIBLE_OUTSIDE:
+            return f"a command could still {escaped[0]}"
+        return f"it said {escaped[0][:200]!r}"
     return "" if CAN_WORK in inside else "a command could not work in its workspace"
 
 

@@ -241,11 +241,9 @@ def detect_kind(content_type: str, data: bytes) -> DocumentKind:
         raise _make_kind_fault(content_type)
     if b"\0" in begin and not begin.startswith(_UTF16_MARKS):
         raise _make_kind_fault(content_type)
-    return (
-        "html"
-        if content_type in _HTML_TYPES or (content_type in {*_UNSTATED_TYPES, "text/plain"} and _HTML_TAG.match(begin))
-        else "text"
-    )
+    if content_type in _HTML_TYPES or (content_type in {*_UNSTATED_TYPES, "text/plain"} and _HTML_TAG.match(begin)):
+        return "html"
+    return "text"
 
 
 def _make_kind_fault(content_type: str) -> WebFault:
@@ -339,11 +337,9 @@ class WebPageFetcher:
                 here, result = await self._follow(wanted)
         except TimeoutError:
             raise WebFault("slow", f"It did not come to an end within {self._limits.total:g} s.") from None
-        return (
-            await self._read_page(here, result)
-            if isinstance(result, ResponseBody)
-            else Redirect(url=wanted.url, to=result.url)
-        )
+        if isinstance(result, ResponseBody):
+            return await self._read_page(here, result)
+        return Redirect(url=wanted.url, to=result.url)
 
     async def _follow(self, wanted: WebAddress) -> tuple[WebAddress, ResponseBody | WebAddress]:
         """Follow redirects. Return the last address and its body, or the first address on another host."""

@@ -486,11 +486,9 @@ def add_version(spec: AgentSpec) -> AgentSpec:
 
 def _read_design(raw: Data) -> Design | None:
     design_key = next((key for key in raw if normalise_key(key) == DESIGN_KEY), None)
-    return (
-        None
-        if design_key is None
-        else cast("Design", read_value(design_key, raw[design_key], one_of(*get_args(Design))))
-    )
+    if design_key is None:
+        return None
+    return cast("Design", read_value(design_key, raw[design_key], one_of(*get_args(Design))))
 
 
 def _make_duplicate_error(key: str, other: str) -> BadKey:

@@ -216,11 +216,9 @@ def _parse_address(name: str, rest: str) -> MessageCommand | GroupMessageCommand
     names = tuple(dict.fromkeys(part.lstrip("@") for part in COMMA.split(who.strip()) if part))
     if not names or not text:
         return None
-    return (
-        GroupMessageCommand(group=names[0], text=text)
-        if name == "group"
-        else MessageCommand(names=names, text=text, mode=SEND_MODES[name])
-    )
+    if name == "group":
+        return GroupMessageCommand(group=names[0], text=text)
+    return MessageCommand(names=names, text=text, mode=SEND_MODES[name])
 
 
 def _parse_tool(rest: str, language: str) -> ToolCommand | None:

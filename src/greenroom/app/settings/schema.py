@@ -340,11 +340,9 @@ def check_table(raw: Raw, source: str, kind: type = Settings, parents: Key = ())
 def suggest_name(key: str, known: Collection[str]) -> str:
     """Suggest the closest known name, or list all names."""
     near = get_close_matches(key, known, n=1)
-    return (
-        translate("hints.meant_key", near=near[0])
-        if near
-        else translate("hints.there", there=", ".join(f"`{name}`" for name in known))
-    )
+    if near:
+        return translate("hints.meant_key", near=near[0])
+    return translate("hints.there", there=", ".join(f"`{name}`" for name in known))
 
 
 def check_value(value: object, source: str, hint: object, key: Key) -> object:

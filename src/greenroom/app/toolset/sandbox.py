@@ -345,11 +345,9 @@ class EgressProxy:
         if tier == "none":
             return ""
         if tier != "bubblewrap":
-            return (
-                NO_EGRESS.format(tier=tier)
-                if supervisor_pid in self._routes or NO_NETWORK_PATTERN.search(printed)
-                else ""
-            )
+            if supervisor_pid in self._routes or NO_NETWORK_PATTERN.search(printed):
+                return NO_EGRESS.format(tier=tier)
+            return ""
         if refusals is None or not (refusals.shared_hosts or refusals.own_hosts):
             return NO_NETWORK if NO_NETWORK_PATTERN.search(printed) else ""
         return refusals.describe()

@@ -190,11 +190,9 @@ def _render_notes(state: TeamState, name: TaskId, asker: AgentState) -> str:
 def _answer_stage(state: TeamState, intent: AskInfo, asker: AgentState) -> str | Rejection:
     name = StageId(intent.about[0] if intent.about else "")
     stage = state.stages.get(name)
-    return (
-        _render_stage(stage, choose_phrases(asker))
-        if stage is not None
-        else reject_unknown("stage", name, tuple(state.stages))
-    )
+    if stage is not None:
+        return _render_stage(stage, choose_phrases(asker))
+    return reject_unknown("stage", name, tuple(state.stages))
 
 
 def _answer_blueprints(state: TeamState, _: AskInfo, asker: AgentState) -> str:

@@ -402,11 +402,9 @@ def _find_step_agent(
 
 
 def _find_agents_after_step(state: TeamState, event: StepEnded | StepInterrupted | StepStarted) -> tuple[AgentId, ...]:
-    return (
-        (agent_of(event.step_id), *_find_agents_awaiting_budget(state, event))
-        if state.awaiting_budget
-        else (agent_of(event.step_id),)
-    )
+    if state.awaiting_budget:
+        return (agent_of(event.step_id), *_find_agents_awaiting_budget(state, event))
+    return (agent_of(event.step_id),)
 
 
 def _find_agents_awaiting_budget(state: TeamState, _: object) -> tuple[AgentId, ...]:

@@ -70,11 +70,9 @@ class LoopDetector:
             and calls[0::2].count(calls[0]) == ALTERNATING_CALLS // 2
         ):
             return "in_turn"
-        return (
-            "no_change"
-            if self._calls_since_change >= MAX_UNCHANGED_CALLS or self._idle_calls >= MAX_IDLE_CALLS
-            else None
-        )
+        if self._calls_since_change >= MAX_UNCHANGED_CALLS or self._idle_calls >= MAX_IDLE_CALLS:
+            return "no_change"
+        return None
 
     @property
     def _has_repeated_failure(self) -> bool:
@@ -135,11 +133,11 @@ def _digest_failures(held: object) -> bytes:
     """Return a digest of the failed checks, empty if all passed."""
     report = report_from_data(held)
     red = [entry for entry in report.checks if not entry.is_clean] if report is not None else []
-    return (
-        encode([(entry.check, entry.outcome, entry.reason, entry.compared and entry.compared.new) for entry in red])
-        if red
-        else b""
-    )
+    if red:
+        return encode(
+            [(entry.check, entry.outcome, entry.reason, entry.compared and entry.compared.new) for entry in red]
+        )
+    return b""
 
 
 DEFAULT_MAX_TURNS: Final = 200

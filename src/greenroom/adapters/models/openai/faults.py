@@ -259,11 +259,9 @@ class FaultMaker:
                 return self.make_fault(
                     _kind_of_status(status), detail, status=status, retry_after=find_wait(headers, text)
                 )
-            return (
-                self.make_fault("address", translate("provider_faults.web_page", detail=detail))
-                if page
-                else self.make_fault("malformed", detail)
-            )
+            if page:
+                return self.make_fault("address", translate("provider_faults.web_page", detail=detail))
+            return self.make_fault("malformed", detail)
         return self.from_error_body(error, status=status, headers=headers)
 
     def from_error_body(
