@@ -79,10 +79,9 @@ class PatchBlocks:
         try:
             path = _read_path(block)
             edits, at = _read_edits(block.body, 0)
-            for edit in edits:
-                for name in sorted(edit.keys() - {"replace", "range"}):
-                    if not str(edit[name]).strip():
-                        raise ParseError(f"<{name.upper()}> is blank.")
+            parts = ((edit, name) for edit in edits for name in sorted(edit.keys() - {"replace", "range"}))
+            for blank in (name for edit, name in parts if not str(edit[name]).strip()):
+                raise ParseError(f"<{blank.upper()}> is blank.")
         except ParseError as error:
             return reject_block(self.tag, str(error), shape=PATCH_SHAPE)
         if strip_invisible(block.body[at:]):

@@ -127,10 +127,13 @@ class ObjectReader:
                 try:
                     return self._read_answer(request, name)
                 except (OSError, EOFError):
-                    if self._process is not None:
-                        _end_process(self._process)
-                        self._process = None
+                    self._stop()
         return None
+
+    def _stop(self) -> None:
+        if self._process is not None:
+            _end_process(self._process)
+            self._process = None
 
     def _read_answer(self, request: str, name: str) -> tuple[str, bytes] | None:
         if self._process is None:

@@ -47,14 +47,17 @@ class FolderLinks:
             with suppress(OSError):  # a file occupies the path of a parent folder
                 place.parent.mkdir(parents=True, exist_ok=True)
                 if source.name == NODE_MODULES:
-                    place.mkdir(exist_ok=True)
-                    for entry in source.iterdir():
-                        if entry.name not in (".cache", *mount.hidden):
-                            self._link(place / entry.name, str(entry))
+                    self._link_entries(place, source, mount.hidden)
                 elif (source / "pyvenv.cfg").is_file():
                     self._link(place, str(source))
                 elif not os.path.lexists(place) and _measure_size(source) <= MAX_COPY_BYTES:
                     shutil.copytree(source, place, symlinks=True, ignore=_make_copy_filter(source, mount.hidden))
+
+    def _link_entries(self, place: Path, source: Path, hidden: Iterable[str]) -> None:
+        place.mkdir(exist_ok=True)
+        for entry in source.iterdir():
+            if entry.name not in (".cache", *hidden):
+                self._link(place / entry.name, str(entry))
 
     def _link(self, place: Path, source: str) -> None:
         if not os.path.lexists(place):

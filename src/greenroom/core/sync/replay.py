@@ -139,12 +139,15 @@ class StepHistory:
         async with self._reading:
             async for page in self._log.read(self._stream, self._version):
                 for stored in page:
-                    event = decode_event(stored)
-                    if isinstance(event, StepEnded):
-                        self._steps.append(apply_end(self._state.steps[event.step_id], event, stored.version))
-                    self._state = reduce(self._state, event)
-                    self._version = stored.version
+                    self._add_event(stored)
         return tuple(self._steps)
+
+    def _add_event(self, stored: StoredEvent) -> None:
+        event = decode_event(stored)
+        if isinstance(event, StepEnded):
+            self._steps.append(apply_end(self._state.steps[event.step_id], event, stored.version))
+        self._state = reduce(self._state, event)
+        self._version = stored.version
 
 
 async def rebuild_archive(log: Log, stream: str) -> int:

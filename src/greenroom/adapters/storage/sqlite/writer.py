@@ -512,19 +512,25 @@ class Writer:
         try:
             while group := self._gather():
                 with ErrorTrap() as caught:
-                    if self._committer.damage is not None:
-                        raise self._committer.damage  # nothing is written to a damaged database
-                    if len(group) == 1 and isinstance(group[0], PendingChange):
-                        self._committer.run(group[0])
-                    else:
-                        self._committer.write(group)
+                    self._serve(group)
                 if caught.error is not None:
-                    self._committer.recover()
-                    for write in group:
-                        write.fail(self._committer.translate_error(caught.error))
+                    self._fail(group, caught.error)
                 self._deliver(group)
         finally:
             self._end()
+
+    def _serve(self, group: Sequence[QueuedWrite]) -> None:
+        if self._committer.damage is not None:
+            raise self._committer.damage  # nothing is written to a damaged database
+        if len(group) == 1 and isinstance(group[0], PendingChange):
+            self._committer.run(group[0])
+        else:
+            self._committer.write(group)
+
+    def _fail(self, writes: Sequence[PendingWrite[object]], error: Exception) -> None:
+        self._committer.recover()
+        for write in writes:
+            write.fail(self._committer.translate_error(error))
 
     def _gather(self) -> Sequence[QueuedWrite]:
         """Return the writes of the next transaction; none when the thread should end."""
