@@ -20,9 +20,7 @@ from greenroom.cli.interactive.approvals import (
     quote_question,
     words_to_type,
 )
-from greenroom.cli.options import (
-    Id,
-)
+from greenroom.cli.options import Id
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault

@@ -18,14 +18,7 @@ from greenroom.app.teams.report import Contribution, count_subtasks, find_phase,
 from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
 from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
-from greenroom.cli.render.team import (
-    SUBTASK_SIGNS,
-    EventLine,
-    TeamHistory,
-    colour,
-    describe_activity,
-    format_duration,
-)
+from greenroom.cli.render.team import SUBTASK_SIGNS, EventLine, TeamHistory, colour, describe_activity, format_duration
 from greenroom.cli.render.words import attempt_words, shorten
 from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TEAM_BUDGET

@@ -21,15 +21,7 @@ from greenroom.core.rules.queue import (
 )
 from greenroom.core.state.message import Message, MessageSettled
 from greenroom.core.state.origin import merge_labels
-from greenroom.core.state.step import (
-    SIDE_EFFECTS,
-    AfterCancel,
-    Effect,
-    Step,
-    StepCancelling,
-    StepEnd,
-    StepEnded,
-)
+from greenroom.core.state.step import SIDE_EFFECTS, AfterCancel, Effect, Step, StepCancelling, StepEnd, StepEnded
 from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.team_state import TeamState, sort_rows
 from greenroom.core.state.thread import Noticed, ThreadClosed

@@ -16,12 +16,7 @@ from yarl import URL
 from greenroom.adapters.models.catalog.catalog import is_local
 from greenroom.adapters.models.openai.faults import FaultMaker
 from greenroom.adapters.models.openai.request import RequestEncoder, count_words
-from greenroom.adapters.models.openai.response import (
-    ErrorInResponse,
-    ResponseReader,
-    ResponseTooLarge,
-    decode_chunk,
-)
+from greenroom.adapters.models.openai.response import ErrorInResponse, ResponseReader, ResponseTooLarge, decode_chunk
 from greenroom.adapters.models.openai.usage import find_believable_usage
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import Record, evolve
