@@ -355,8 +355,7 @@ class Disk:
         with self._root.open_place(path) as place:
             self._root.refuse_protected(place, path)
             with translate_errors(path), lock_folder(place.folder, path):
-                old = _check_expected(place, path, expected)
-                self._replace(place, path, content, old)
+                self._replace(place, path, content, _check_expected(place, path, expected))
 
     def delete(self, path: str, expected: str) -> None:
         """Delete a file, if its content is `expected`."""

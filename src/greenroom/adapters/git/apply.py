@@ -170,8 +170,7 @@ async def finish(
 async def _refuse_on_branch(repository: Repository, commit: str) -> None:
     """Raise a *state* fault if the commit is already on a local branch: it would be merged with itself."""
     if names := await list_branches_with(repository, commit):
-        short = commit[:10]
-        raise WorkspaceFault("state", "git.already_on_branch", short=short, branch=names[0])
+        raise WorkspaceFault("state", "git.already_on_branch", short=commit[:10], branch=names[0])
 
 
 def make_conflicts(paths: Iterable[str], why: str) -> Conflicts:

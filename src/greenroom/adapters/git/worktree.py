@@ -485,8 +485,7 @@ class GitWorktrees:
     async def _read_status(self, place: Path) -> WorktreeStatus:
         name, folder, record = f"{place.parent.parent.name}/{place.name}", str(place / "tree"), read_record(place)
         if record is None:
-            why = translate("git.never_finished")
-            return WorktreeStatus(name=name, root="", folder=folder, orphan=why)
+            return WorktreeStatus(name=name, root="", folder=folder, orphan=translate("git.never_finished"))
         status = WorktreeStatus(
             name=name, root=record.root, folder=folder, base=record.base, run=record.run, thread=record.thread
         )

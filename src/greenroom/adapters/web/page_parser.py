@@ -158,8 +158,7 @@ def main() -> None:
     confine()
     kind, url = sys.argv[1:3]
     parsed = PARSERS[kind](sys.stdin.buffer.read(), url)
-    cut = {name: value[:MAX_TEXT_CHARS] for name, value in parsed.items()}
-    sys.stdout.write(json.dumps(cut))
+    sys.stdout.write(json.dumps({name: value[:MAX_TEXT_CHARS] for name, value in parsed.items()}))
 
 
 if __name__ == "__main__":

@@ -119,8 +119,7 @@ def _parse_tools(front_matter: Data, notes: list[AgentFileNote]) -> tuple[tuple[
     tool_names = _split_tool_list(front_matter.get("tools"))
     has_all_tools = front_matter.get("tools") is None or tool_names == ["*"]
     if has_all_tools:
-        text = translate("claude.all_tools")
-        notes.append(AgentFileNote(key="tools", text=text))
+        notes.append(AgentFileNote(key="tools", text=translate("claude.all_tools")))
     called = {
         tool: _split_tool_list(tool.partition("(")[2].rstrip(")"))
         for tool in tool_names

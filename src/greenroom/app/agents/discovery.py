@@ -245,8 +245,7 @@ def _read_agent_file(path: Path, place: AgentFolder) -> AgentFile:
     try:
         spec = parse_spec(raw.values, prompt=file.text, default_name=path.stem, trusted=place.scope == "user")
     except BadKey as fault:
-        line = raw.lines.get(fault.key, 1)
-        raise UnusableAgentFile(path, str(fault), line, raw.values.get("name")) from None
+        raise UnusableAgentFile(path, str(fault), raw.lines.get(fault.key, 1), raw.values.get("name")) from None
     return AgentFile(spec=spec, path=path, folder=place, digest=file.digest)
 
 

@@ -170,8 +170,7 @@ def read_front_matter_file(path: Path, inside: Path | None = None) -> FrontMatte
     except WorldFault as fault:
         raise UnusableAgentFile(path, translate("files.stop", text=fault)) from None
     except UnicodeDecodeError as error:
-        why = translate("agents.not_utf8", start=error.start)
-        raise UnusableAgentFile(path, why) from None
+        raise UnusableAgentFile(path, translate("agents.not_utf8", start=error.start)) from None
     return evolve(split_front_matter(path, text), digest=hashlib.sha256(content).hexdigest())
 
 

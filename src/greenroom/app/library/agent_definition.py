@@ -129,8 +129,7 @@ class ToolSelection:
     def apply_to(self, base: AgentSpec) -> AgentSpec:
         """Return the spec with these tools added."""
         tools = dict.fromkeys((*base.tools, *self.builtin_names, *(function.name for function in self.functions)))
-        toolsets = tuple(dict.fromkeys((*base.groups, *self.toolsets)))
-        return evolve(base, tools=tuple(tools), groups=toolsets)
+        return evolve(base, tools=tuple(tools), groups=tuple(dict.fromkeys((*base.groups, *self.toolsets))))
 
 
 def select_tools(tools: ToolList, toolsets: Sequence[str]) -> ToolSelection:

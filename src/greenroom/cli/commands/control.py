@@ -103,8 +103,7 @@ async def cancel(cli: Invocation, name: Id) -> Exit:
             await _wait_until_over(cli, reference.team, head, set(tasks))
     except TimeoutError:
         is_ended = False
-    names = ", ".join(tasks)
-    cli.out.show(translate("control.cancelled" if is_ended else "control.cancelling", tasks=names))
+    cli.out.show(translate("control.cancelled" if is_ended else "control.cancelling", tasks=", ".join(tasks)))
     return cli.out.result("cancelled" if is_ended else "cancelling", Exit.DONE, team=reference.team, tasks=list(tasks))
 
 

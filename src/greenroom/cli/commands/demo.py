@@ -422,8 +422,7 @@ async def play_organisation(cli: Invocation, options: RunOptions, *, ask: bool) 
 async def play_run(cli: Invocation, chosen: Path | None, *, is_team: bool) -> Exit:
     """Make the repository, play the scenes, and report the result."""
     if cli.setup.home is not None:
-        why = translate("demo.own_home")
-        raise make_refusal("own_home", why, translate("demo.use_in_folder"))
+        raise make_refusal("own_home", translate("demo.own_home"), translate("demo.use_in_folder"))
     folder = chosen or Path(tempfile.mkdtemp(prefix="greenroom-demo-"))
     play, began = DemoPlay(cli, folder, demo_pace(), is_team=is_team), time.monotonic()
     server = await asyncio.start_server(play.provider.answer, "127.0.0.1", 0)

@@ -94,8 +94,7 @@ async def mcp_list(cli: Invocation) -> Exit:
     else:
         _note_none(cli)
     for hidden in servers.hidden:
-        name = hidden.server.name
-        cli.progress.note(translate("mcp.project_hidden", name=name), style="yellow")
+        cli.progress.note(translate("mcp.project_hidden", name=hidden.server.name), style="yellow")
     _note_faults(cli, servers.faults)
     return cli.out.result("ok", Exit.DONE, faults=list(servers.faults))
 

@@ -285,8 +285,7 @@ class ChatScreen:
 
     async def _end_chat(self, summary: str) -> None:
         await self._chat.complete(summary)
-        command = render_command(self._cli, "show", self._chat.existing_team)
-        self.note(translate("chat.ended", command=command))
+        self.note(translate("chat.ended", command=render_command(self._cli, "show", self._chat.existing_team)))
         self._code = Exit.DONE
 
     async def _clear(self, _: str) -> None:
@@ -319,8 +318,7 @@ class ChatScreen:
     async def _choose_model(self, name: str) -> None:
         state = await self._chat.state()
         if not name:
-            present = read_model_name(state.agents[self._chat.agent].spec)
-            self.note(translate("chat.model_now", model=present))
+            self.note(translate("chat.model_now", model=read_model_name(state.agents[self._chat.agent].spec)))
             return
         settled = self._cli.app.model_session.resolve_alias(name)
         refuse_unpriced(self._cli.app.get_model(settled), state.budgets[TEAM_BUDGET].limits)

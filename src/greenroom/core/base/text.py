@@ -104,8 +104,7 @@ def remove_control_characters(text: str) -> str:
     """Remove control characters and escape sequences. A lone carriage return becomes a line end."""
     if not CONTROL_CHARACTERS.search(text):
         return text
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return CONTROL_CHARACTERS.sub("", ESCAPE_SEQUENCES.sub("", lines))
+    return CONTROL_CHARACTERS.sub("", ESCAPE_SEQUENCES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 class ControlCharacterFilter:

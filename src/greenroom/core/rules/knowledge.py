@@ -98,8 +98,7 @@ def move_window(draft: Draft, intent: MoveWindow, by: str) -> RuleResult:
         return Rejection(code="window_backwards", why=f"The window begins at version {thread.window_from} already.")
     if not 0 <= intent.size <= thread.size:
         return Rejection(code="bad_size", why=f"The window has {thread.size} characters and cannot keep {intent.size}.")
-    moved = WindowMoved(at=draft.now, thread_id=thread.thread_id, window_from=begin, size=intent.size)
-    draft.emit(moved)
+    draft.emit(WindowMoved(at=draft.now, thread_id=thread.thread_id, window_from=begin, size=intent.size))
     return None
 
 

@@ -94,8 +94,7 @@ def _team_created(state: TeamState, event: teams.TeamCreated) -> TeamState:
         workspace=event.workspace,
         waiting_timeout=event.waiting_timeout,
     )
-    budgets = state.budgets.set(TEAM_BUDGET, Budget(budget_id=TEAM_BUDGET))
-    return evolve(state, team=team, budgets=budgets)
+    return evolve(state, team=team, budgets=state.budgets.set(TEAM_BUDGET, Budget(budget_id=TEAM_BUDGET)))
 
 
 def _team_forked(state: TeamState, event: teams.TeamForked) -> TeamState:
@@ -231,8 +230,7 @@ def _note_posted(state: TeamState, event: knowledge.NotePosted) -> TeamState:
 
 
 def _value_set(state: TeamState, event: knowledge.ValueSet) -> TeamState:
-    key = value_key(event.value.task_id, event.value.key)
-    return evolve(state, values=state.values.set(key, event.value))
+    return evolve(state, values=state.values.set(value_key(event.value.task_id, event.value.key), event.value))
 
 
 # ---------------------------------------------------------------------- agents, threads, steps, budgets
@@ -273,8 +271,7 @@ def _duty_taken(state: TeamState, event: agents.DutyTaken) -> TeamState:
 
 
 def _agent_remembered(state: TeamState, event: agents.Remembered) -> TeamState:
-    agent = agents.append_memory(state.agents[event.agent_id], event.content, event.origins)
-    return _with_agent(state, agent)
+    return _with_agent(state, agents.append_memory(state.agents[event.agent_id], event.content, event.origins))
 
 
 def _window_moved(state: TeamState, event: threads.WindowMoved) -> TeamState:
@@ -283,8 +280,7 @@ def _window_moved(state: TeamState, event: threads.WindowMoved) -> TeamState:
 
 
 def _workspace_set(state: TeamState, event: threads.WorkspaceSet) -> TeamState:
-    thread = evolve(state.threads[event.thread_id], workspace=event.workspace)
-    return _with_thread(state, thread)
+    return _with_thread(state, evolve(state.threads[event.thread_id], workspace=event.workspace))
 
 
 def _notice_added(state: TeamState, event: threads.Noticed) -> TeamState:
@@ -475,8 +471,7 @@ def _message_settled(state: TeamState, event: messages.MessageSettled) -> TeamSt
         waiting = tuple(
             waiting_id for name, waiting_id in zip(message.receiver, waiting, strict=True) if name != event.agent_id
         )
-    rest = evolve(message, receiver=left, waiting=waiting)
-    return evolve(state, mail=state.mail.set(event.message_id, rest))
+    return evolve(state, mail=state.mail.set(event.message_id, evolve(message, receiver=left, waiting=waiting)))
 
 
 def _wait_released(state: TeamState, event: messages.WaitReleased) -> TeamState:

@@ -83,8 +83,7 @@ def translate_os(error: OSError, path: Path) -> WorldFault:
     if error.errno in FORBIDDEN_ERRNOS:
         return StoreFault(READ_ONLY if is_readable(error, path) else UNREADABLE, path=path)
     if error.errno in {errno.ENOTDIR, errno.EEXIST}:
-        place = find_error_path(error, path)
-        return StoreFault("storage.folder_expected", place=place)
+        return StoreFault("storage.folder_expected", place=find_error_path(error, path))
     return StoreFault("storage.path_unusable", path=path, strerror=error.strerror or error)
 
 

@@ -123,8 +123,7 @@ class StoreMaintenance:
     async def collect(self) -> int:
         """Remove unreferenced data and return free pages to the system. Return the number of bytes freed."""
         before = await self._readers.run(self._measure_size)
-        limit = int((self._clock() - ANSWERED_AGE_S) * 1000)
-        await self._writer().change(partial(drop_answered, before=limit))
+        await self._writer().change(partial(drop_answered, before=int((self._clock() - ANSWERED_AGE_S) * 1000)))
         for number in await self._readers.query(statements.list_forgotten):
             await self.sweep(number)
         freed = await self._collect_blobs()
