@@ -34,7 +34,6 @@ class EvalState:
     calls: list[tuple[str, Data]] = field(default_factory=list)
 
     def record_call(self, tool: str, /, **arguments: object) -> None:
-        """Record a tool call."""
         self.calls.append((tool, arguments))
 
 
@@ -76,7 +75,6 @@ class EvalOutcome:
         return f"{text}\n{''.join(sign for sign in text if sign not in SEPARATORS)}"
 
     def arguments_of(self, tool: str) -> list[dict[str, object]]:
-        """Return the arguments of each call of a tool."""
         return [dict(arguments) for name, arguments in self.calls if name == tool]
 
 

@@ -124,11 +124,9 @@ class _CapturingModels:
         return self
 
     def price(self, read: int, written: int) -> int | None:
-        """Return a price of zero."""
         return 0 * (read + written)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """Store the request."""
         self.request = request
         yield ModelTextDelta(text="(no model was called)")
         yield Finished()

@@ -58,25 +58,21 @@ class TextReader:
     def read_blocks(
         self, text: str, tags: Mapping[str, Literal["text", "data"]]
     ) -> Mapping[str, tuple[str, ...]] | ReplyProblem:
-        """Return the content of the blocks with these tags."""
         try:
             return read_tagged_bodies(text, tags)
         except ParseError as error:
             return ReplyProblem(why=str(error))
 
     def parse_json(self, body: str) -> ParsedValue | ReplyProblem:
-        """Parse the JSON of a block."""
         try:
             return parse_json_body(body)
         except ParseError as error:
             return ReplyProblem(why=str(error))
 
     def find_json_error(self, arguments: str) -> str:
-        """Return why the text is not a JSON object."""
         return find_json_error(arguments)
 
     def find_schema_error(self, schema: Data, value: object) -> str:
-        """Return where a value does not match a JSON Schema, or an empty string."""
         return "; ".join(find_faults(wrap_fields({"answer": schema}), {"answer": value}))
 
     async def check_answer(self, spec: AgentSpec, value: object) -> tuple[object, str]:

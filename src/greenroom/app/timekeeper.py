@@ -75,7 +75,6 @@ class Timekeeper:
                 continue
 
     async def fire_due(self) -> None:
-        """Fire all timers that are due."""
         while self._due and self._due[0][0] <= self._clock.now():
             _, name, due = heapq.heappop(self._due)
             timer = self._read_state().timers.get(name)

@@ -81,7 +81,6 @@ class Invocation:
 
     @property
     def runtime(self) -> Runtime:
-        """The open runtime."""
         if self.opened is None:
             raise Bug("The command has no access to the home.")
         return self.opened

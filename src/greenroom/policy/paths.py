@@ -71,7 +71,6 @@ def fold_parts(parts: Parts) -> Parts:
 
 
 def is_pattern(name: str) -> bool:
-    """Return whether a name is a pattern."""
     return _GLOB.search(name) is not None
 
 

@@ -137,7 +137,6 @@ class Rulebook:
         return self._by_kind[kind]
 
     def find_path_rules(self, place: PolicyPath, access: paths.Access) -> list[Hit]:
-        """Return the rules that apply to a path."""
         return self._find(
             "path",
             lambda rule: rule.access in {"", access} and paths.matches_tightening(rule.words, place),
@@ -145,13 +144,11 @@ class Rulebook:
         )
 
     def find_host_rules(self, asked: Host) -> list[Hit]:
-        """Return the rules that apply to a host."""
         return self._find(
             "host", lambda rule: matches_tightening_host(rule.host, asked), lambda rule: allows_host(rule.host, asked)
         )
 
     def find_tool_rules(self, name: str) -> list[Hit]:
-        """Return the rules that apply to a tool."""
         return self._find("tool", lambda rule: matches_tool(rule.words[0], name))
 
     def find_line_rules(self, text: str) -> list[Hit]:

@@ -70,7 +70,6 @@ class Rule:
 
     @property
     def host(self) -> hosts.Host:
-        """The host of a rule about hosts."""
         return hosts.Host(name=self.words[0], port=int(self.words[1]))
 
 

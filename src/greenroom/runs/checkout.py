@@ -170,12 +170,8 @@ OpenCheckout: TypeAlias = Callable[[Sequence[str], CheckObserver], AbstractAsync
 
 
 class CheckoutTools(Protocol):
-    """The tools that a checkout needs."""
-
     @property
-    def commands(self) -> CommandRunner:
-        """The commands that run in the checkout."""
-        ...
+    def commands(self) -> CommandRunner: ...
 
     async def close(self) -> None:
         """End what still runs."""

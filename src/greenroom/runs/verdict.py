@@ -116,7 +116,6 @@ class Verdict:
         return self.state == "verified"
 
     def has_reason(self, code: FindingCode) -> bool:
-        """Return whether the verdict has a reason with this code."""
         return any(reason.code == code for reason in self.reasons)
 
 
@@ -325,7 +324,6 @@ def read_report(step: Step) -> CheckReport | None:
 
 
 def find_base_report(steps: Iterable[Step]) -> CheckReport | None:
-    """Return the first report of the base, or None."""
     for step in steps:
         report = read_report(step) if step.work.executor == BASELINE and step.state == "finished" else None
         if report is not None and report.base:

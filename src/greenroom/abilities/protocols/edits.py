@@ -61,8 +61,6 @@ _LINES: Final = re.compile(r"[ \t]*([0-9]{1,9})[ \t]*-[ \t]*([0-9]{1,9})[ \t]*")
 
 
 class PatchBlocks:
-    """The protocol of PATCH blocks."""
-
     name: ProtocolName = "patch"
     tag: str = "PATCH"
 
@@ -97,8 +95,6 @@ class PatchBlocks:
 
 
 class RewriteBlocks:
-    """The protocol of REWRITE blocks."""
-
     name: ProtocolName = "rewrite"
     tag: str = "REWRITE"
 

@@ -46,8 +46,6 @@ class MessageFields:
 
 
 class SendMessageBlocks:
-    """The protocol of SEND_MESSAGE blocks."""
-
     name: ProtocolName = "send_message"
     tag: str = TAG
 

@@ -58,7 +58,6 @@ class _YamlReader:
         self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
 
     def read_document(self) -> object:
-        """Read a single document."""
         next(self._events)  # the stream begins
         if isinstance(next(self._events), yaml.StreamEndEvent):
             raise ParseError("it is empty")

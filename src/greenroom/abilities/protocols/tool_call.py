@@ -40,8 +40,6 @@ class BlockBody:
 
 
 class ToolCallBlocks:
-    """The protocol of TOOL_CALL blocks."""
-
     name: ProtocolName = "tool_call"
     tag: str = "TOOL_CALL"
 
@@ -50,7 +48,6 @@ class ToolCallBlocks:
         return find_data_end(text, start, indent, tag=self.tag)
 
     def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
-        """Parse the call in the body."""
         if block.attributes:
             return reject_block(
                 self.tag, f"its opening tag is just <{self.tag}>, without {block.attributes!r}.", shape=SHAPE

@@ -62,8 +62,6 @@ class XmlForm:
 
 
 class XmlToolCalls:
-    """The protocol of XML tool calls."""
-
     name: ProtocolName = "xml_tool"
     tag: str = "tool_call"
 
@@ -85,7 +83,6 @@ class XmlToolCalls:
         return BlockEnd(stop=form.after, after=form.after, sure=True, tagged=False)
 
     def read(self, block: Block, known: ParseContext) -> CallDraft | BlockRejection:
-        """Parse the call in the body."""
         if block.attributes:
             return reject_block(
                 self.tag, f"its opening tag is just <{self.tag}>, without {block.attributes!r}.", shape=SHAPE

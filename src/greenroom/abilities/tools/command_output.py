@@ -143,7 +143,6 @@ def build_outcome(ended: CommandEnded, buffer: OutputBuffer, *, seconds: int, ha
 
 
 def build_cancelled_outcome(buffer: OutputBuffer, handle: str) -> Outcome:
-    """Build the outcome of a cancelled command."""
     return Outcome(result=_build_result(buffer, "cancelled", handle, None))
 
 

@@ -145,7 +145,6 @@ class ProposePlanTool(CardedTool):
 
 
 def render_plan(steps: Sequence[str], files: Sequence[str], guess: str = "") -> str:
-    """Render a plan for the person."""
     lines = ["Plan:", *(f"{number}. {step}" for number, step in enumerate(steps, start=1))]
     touched = ", ".join(files) or "no files"
     return "\n".join((*lines, f"Touches: {touched}" + (f" · {guess}" if guess else "")))

@@ -97,7 +97,6 @@ class NewMemory(Arguments, frozen=True):
 
     @property
     def intent(self) -> intents.SaveMemory:
-        """Return the intent for the rules."""
         return intents.SaveMemory(
             content=self.content.strip(),
             tags=self.distinct_tags,

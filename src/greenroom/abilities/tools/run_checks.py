@@ -136,7 +136,6 @@ class RunChecksTool(CardedTool):
         return tuple(Target(kind="command", value=check.line) for check in chosen)
 
     async def run(self, context: StepContext) -> Outcome:
-        """Run the checks in order."""
         only = read_arguments(RunChecksArguments, context.step).only
         if not self._choose_checks(only):
             raise ModelFault(NO_CHECKS_MESSAGE)

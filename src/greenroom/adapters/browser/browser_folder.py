@@ -142,7 +142,6 @@ class BrowserFolder:
             loop.remove_reader(self._end_pipe)
 
     def close(self) -> None:
-        """Remove the folder."""
         for pipe in (self._lifeline, self._end_pipe):
             if pipe is not None:
                 os.close(pipe)

@@ -67,7 +67,6 @@ FAULT_TEXTS: Final[Mapping[int, tuple[FileReason, str]]] = {
 
 
 def make_fault(error: OSError, path: str) -> FileFault:
-    """Return the fault for an error about this path."""
     reason, template = FAULT_TEXTS.get(error.errno or 0, ("disk", "{path!r} cannot be used: {error}."))
     return FileFault(reason, template.format(path=path, error=error.strerror or str(error)))
 
@@ -330,7 +329,6 @@ class Disk:
         return content
 
     def stat(self, path: str) -> FileEntry | None:
-        """Return the entry at a path; None if it is missing."""
         try:
             with self._root.open_place(path) as place, translate_errors(path):
                 status = os.stat(place.name or ".", dir_fd=place.folder, follow_symlinks=False)
@@ -342,7 +340,6 @@ class Disk:
         return make_entry(self._root.relative_path(path), status, digest)
 
     def list_entries(self, path: str) -> list[FileEntry]:
-        """List the entries of a folder."""
         relative = self._root.relative_path(path)
         with self._root.open_folder(path) as folder, translate_errors(path), os.scandir(folder) as scan:
             rows = [(item.name, item.stat(follow_symlinks=False)) for item in scan]

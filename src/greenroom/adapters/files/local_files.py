@@ -71,7 +71,6 @@ class Globs:
             raise FileFault("pattern", f"{patterns!r} cannot be used as file patterns: {error}.") from error
 
     def matches(self, path: str) -> bool:
-        """Return whether a path matches."""
         return self._spec is None or self._spec.match_file(path.removeprefix(self._under))
 
 
@@ -214,11 +213,9 @@ class LocalFiles:
         return self._root.resolve_links(path)
 
     async def read(self, path: str, limit: int) -> bytes:
-        """Read a whole file."""
         return await _run_in_thread(self._disk.read, path, limit)
 
     async def stat(self, path: str) -> FileEntry | None:
-        """Return the entry at a path; None if it is missing."""
         return await _run_in_thread(self._disk.stat, path)
 
     async def entries(self, path: str = "") -> Sequence[FileEntry]:
@@ -240,7 +237,6 @@ class LocalFiles:
         await _run_in_thread(self._disk.write, path, content, expected)
 
     async def delete(self, path: str, *, expected: str) -> None:
-        """Delete a file that has this content."""
         await _run_in_thread(self._disk.delete, path, expected)
 
 

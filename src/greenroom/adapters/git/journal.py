@@ -166,7 +166,6 @@ async def _read_entries(repository: Repository, commits: Sequence[str]) -> list[
 
 
 async def find_next_id(repository: Repository, run: str) -> str:
-    """Return the id for the next entry of a run."""
     numbers = [_parse_number(name) for name, _, _ in await list_refs(repository, make_applied_prefix(run))]
     return f"{run}/{1 + max(numbers, default=0)}"
 

@@ -134,7 +134,6 @@ async def list_refs(repository: Repository, prefix: str) -> list[Ref]:
 
 
 async def is_ancestor(repository: Repository, commit: str, of: str) -> bool:
-    """Return whether `commit` is an ancestor of `of`."""
     return (await repository.refs_git.run_unchecked("merge-base", "--is-ancestor", commit, of)).code == 0
 
 

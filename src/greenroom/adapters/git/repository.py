@@ -321,7 +321,6 @@ class Repository:
                 raise WorkspaceFault("repository", "git.local_filter", path=path, name=value)
 
     async def write_object(self, kind: Literal["blob", "tree", "commit"], content: bytes) -> str:
-        """Write an object and return its hash."""
         return await asyncio.to_thread(write_object, self.layout.common / "objects", self.config.hashes, kind, content)
 
     @contextmanager

@@ -150,7 +150,6 @@ async def _copy_index(repository: Repository, git: Git, index: Path) -> list[Ind
 
 
 async def list_index(git: Git) -> list[IndexEntry]:
-    """Return all entries of an index."""
     entries = []
     for line in split_names(await git.run("ls-files", "-z", "-v", "--stage")):
         facts, _, path = line.partition("\t")

@@ -323,7 +323,6 @@ def lock_thread(repository: Repository, run: str, thread: str) -> AbstractAsyncC
 
 
 def find_worktree(repository: Repository, run: str, thread: str) -> GitWorktree | None:
-    """Return the worktree of a thread; None if there is none."""
     place = find_worktree_folder(repository, run, thread)
     record = read_record(place) if (place / "tree").is_dir() else None
     return None if record is None else GitWorktree(repository, place, record)

@@ -181,7 +181,6 @@ class McpConnection:
 
     @property
     def version(self) -> str:
-        """The protocol version of the connection."""
         return self._client.protocol_version if self._client is not None else ""
 
     async def start(self) -> None:

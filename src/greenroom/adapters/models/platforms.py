@@ -84,7 +84,6 @@ class LLMContext:
         self._history: list[ChatMessage] = []
 
     def add_message(self, message: ChatMessage) -> None:
-        """Append a message."""
         self._history.append(message)
 
     def remove_last_message(self) -> ChatMessage | None:
@@ -92,7 +91,6 @@ class LLMContext:
         return self._history.pop() if self._history else None
 
     def set_history(self, messages: Iterable[ChatMessage]) -> None:
-        """Replace the history."""
         self._history = list(messages)
 
     def get_history(self) -> tuple[ChatMessage, ...]:
@@ -468,7 +466,6 @@ def set_global_platform_registry(registry: PlatformRegistry | None) -> None:
 
 
 def get_global_platform_registry() -> PlatformRegistry:
-    """Return the registry of the process."""
     if not _registry:
         _registry.append(PlatformRegistry(_refuse_model))
     return _registry[0]

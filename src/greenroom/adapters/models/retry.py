@@ -42,16 +42,13 @@ class ModelWrapper:
 
     @property
     def name(self) -> str:
-        """The name of the wrapped model."""
         return self._model.name
 
     @property
     def card(self) -> ModelCard:
-        """The card of the wrapped model."""
         return self._model.card
 
     def price(self, read: int, written: int) -> int | None:
-        """Return the price of the wrapped model."""
         return self._model.price(read, written)
 
 

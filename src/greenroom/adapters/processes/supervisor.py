@@ -73,8 +73,6 @@ class CommandReport(TypedDict):
 
 
 class CommandSupervisor:
-    """Supervises one command."""
-
     def __init__(self, control: socket.socket, output: int) -> None:
         self._control = control
         self._output = output

@@ -125,7 +125,6 @@ class TemporaryFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Remove the folder."""
         if self._lock >= 0:
             shutil.rmtree(self.place, onerror=_unlock_and_retry)
             os.close(self._lock)
@@ -302,5 +301,4 @@ class SandboxSession(ABC):
         return find_exceeded_limit(self._meter.measure(command.token, supervisor_pid), self.limits)
 
     def close(self) -> None:
-        """Remove the scratch folder."""
         self.scratch.close()

@@ -38,7 +38,6 @@ class StreamWatch:
                 del self._listeners[stream]
 
     def wake(self, stream: str) -> None:
-        """Wake the listeners of a stream."""
         for event in self._listeners.get(stream, ()):
             event.set()
 

@@ -118,7 +118,6 @@ class CheckedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the checked addresses."""
         if host != self._checked.host.name:
             raise OSError(f"{host!r} was not checked")
         return [

@@ -164,7 +164,6 @@ class DuckDuckGo:
         self._search_ddgs = search_ddgs or _search_ddgs
 
     async def find(self, query: str, count: int) -> Sequence[SearchHit]:
-        """Return the results."""
         visits: list[ProxyVisit] = []
         token = secrets.token_urlsafe(16)
         proxy = Proxy(self._address_filter, [self.host], on_visit=visits.append, token=token)

@@ -86,7 +86,6 @@ class Agents:
 
     @property
     def specs(self) -> Mapping[str, AgentSpec]:
-        """The specs by name."""
         return {name: agent_file.spec for name, agent_file in self.by_name.items()}
 
     def get(self, name: str, caller: Path | None = None) -> AgentFile:

@@ -101,7 +101,6 @@ def int_between(minimum: int, maximum: int) -> Reader:
 
 
 def parse_temperature(value: object) -> float:
-    """Parse the sampling temperature."""
     expected = "values.temperature"
     if parse_number(value, expected) > MAX_TEMPERATURE:
         raise BadValue(expected)

@@ -192,7 +192,6 @@ class Chat:
 
     @property
     def thread(self) -> ThreadId:
-        """The thread of the conversation."""
         return thread_id(self.agent, FIRST_TASK_ID)
 
     @property
@@ -203,7 +202,6 @@ class Chat:
         return self.team
 
     async def state(self) -> TeamState:
-        """Return the team's state."""
         return await self._runtime.state(self.existing_team)
 
     async def create_team(
@@ -315,7 +313,6 @@ class Chat:
         await self._runtime.ask(self.existing_team, FinishTask(task_id=FIRST_TASK_ID, summary=final_summary))
 
     async def list_approvals(self) -> list[Approval]:
-        """Return the pending approvals."""
         return [approval for approval in (await self.state()).approvals.values() if approval.state == "pending"]
 
     async def answer_approval(self, answer: AnswerApproval) -> None:

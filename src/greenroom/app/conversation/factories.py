@@ -21,9 +21,7 @@ class TeamTools(Protocol):
     """The tools of a team, closed together with it."""
 
     @property
-    def specs(self) -> Sequence[ToolSpec]:
-        """The tool specs for models."""
-        ...
+    def specs(self) -> Sequence[ToolSpec]: ...
 
     @property
     def executors(self) -> Sequence[Executor]: ...

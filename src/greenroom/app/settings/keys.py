@@ -45,7 +45,6 @@ def find_key(
 def key_for(
     name: str, environ: Mapping[str, str], provider_settings: ProviderSettings | None = None, folder: Path | None = None
 ) -> Secret | None:
-    """Return a provider's key, or None."""
     key_and_source = find_key(name, environ, provider_settings, folder)
     return key_and_source[0] if key_and_source is not None else None
 

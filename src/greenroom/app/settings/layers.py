@@ -381,7 +381,6 @@ def read_environment(environ: Mapping[str, str]) -> Iterator[SettingsPart]:
 
 
 def read_flags(flags: Mapping[str, object]) -> Iterator[SettingsPart]:
-    """Yield the settings of each flag that is given."""
     for key, value in flags.items():
         flag = FLAGS.get(key, f"--{key}")
         if value is not None:

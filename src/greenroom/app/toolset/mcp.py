@@ -222,7 +222,6 @@ class Listings:
         self._file.change(lambda kept: _ListingsFile(servers=(*_other_listings(kept, entry), new)))
 
     def forget(self, entry: FoundServer) -> None:
-        """Delete the listings of a server."""
         if self.latest(entry) is not None:
             self._file.change(lambda kept: _ListingsFile(servers=_other_listings(kept, entry)))
 
@@ -425,7 +424,6 @@ class UserSettingsFile:
         change_file(self.path, lambda: with_server(self._text(), name, table, str(self.path)))
 
     def remove(self, name: str) -> None:
-        """Remove a server."""
         change_file(self.path, lambda: without_server(self._text(), name, str(self.path)))
 
     def _text(self) -> str:

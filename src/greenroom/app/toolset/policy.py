@@ -67,7 +67,6 @@ class RulesFile:
         return (*rules.get(EVERYWHERE, ()), *rules.get(str(workspace), ()))
 
     def list_rules(self) -> Mapping[str, tuple[str, ...]]:
-        """Return all rules by workspace."""
         rules: dict[str, tuple[str, ...]] = {}
         for line in self._read():
             if line.rule:

@@ -130,7 +130,6 @@ class WorkspaceSandbox:
         return self.choice.tier in CONFINING_TIERS
 
     def get_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, or None without one."""
         return self._sandbox if self.choice.tier != "none" else None
 
     async def open_sandbox(self) -> Sandbox | None:

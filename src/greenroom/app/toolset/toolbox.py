@@ -33,7 +33,6 @@ class Toolbox:
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
-        """The tool specs for models."""
         return tuple(tool.card.spec for tool in self)
 
     @property

@@ -92,7 +92,6 @@ class Toolset:
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
-        """The tool specs for models."""
         return self.toolbox.specs
 
     @property

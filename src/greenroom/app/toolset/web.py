@@ -138,7 +138,6 @@ class BrowserModel:
         return StepTerms(effect="effectful", needs=needs, priced=priced, model=model.name, spec=spec.version)
 
     def can_call_tools(self, context: StepContext) -> bool:
-        """Whether the model can call tools."""
         return self._model(context.agent.spec).card.tools
 
     async def think(self, context: StepContext, question: BrowserQuestion) -> BrowserReply:

@@ -235,7 +235,6 @@ def describe_turn_cost(turn: TurnOutcome) -> str:
 
 
 def turn_fields(turn: TurnOutcome, answer: str) -> dict[str, object]:
-    """Return a turn as JSON fields."""
     why = {"why": turn.why} if turn.why and turn.why != answer else {}
     spent = {"tokens": turn.spent.tokens, "cost": turn.spent.money / MILLIONTHS_PER_DOLLAR}
     return {"status": turn.state, "answer": answer, **why, **spent, "estimated_calls": turn.spent.estimated}

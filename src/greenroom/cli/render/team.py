@@ -336,7 +336,6 @@ def render_stage(stage: Stage) -> Text:
 
 
 def render_pause(why: str, language: str, indent: str = "") -> Text:
-    """Render why something is paused."""
     phrase = ORGANISATION_WORDS.phrase("picture", "paused", language, why=describe_reason(why, language))
     return Text(strip_control_characters(f"{indent}{phrase}"), style="yellow")
 
@@ -351,7 +350,6 @@ def render_open_tasks(state: TeamState, note: str = "", language: str = "en") ->
 
 
 def is_organisation(state: TeamState) -> bool:
-    """Whether this team is an organisation."""
     return state.team.kit == ORGANISATION
 
 
@@ -361,7 +359,6 @@ def language_of(state: TeamState) -> str:
 
 
 def render_organisation_head(state: TeamState, language: str) -> Text:
-    """Render an organisation in one line."""
     budget = state.budgets[TEAM_BUDGET]
     spent, most = format_dollars(budget.spent.money), budget.limits.money
     money = (

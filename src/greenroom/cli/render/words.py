@@ -56,7 +56,6 @@ class ResumeHelp:
 
 
 def status_word(status: str, language: str) -> str:
-    """Return the status of an organisation as a word."""
     return ORGANISATION_WORDS.table("standing", language).get(status, status)
 
 

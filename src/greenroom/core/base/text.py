@@ -9,7 +9,6 @@ _TICKS: Final = re.compile(r"`{3,}")
 
 
 def add_fence(text: str) -> str:
-    """Return the text inside a fence."""
     longest = max((len(found) for found in _TICKS.findall(text)), default=2)
     ticks = "`" * (longest + 1)
     return f"{ticks}\n{text.rstrip(chr(10))}\n{ticks}"

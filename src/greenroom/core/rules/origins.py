@@ -151,7 +151,6 @@ def emit_message(
 
 
 def filter_people(state: TeamState, agents: tuple[AgentId, ...]) -> tuple[AgentId, ...]:
-    """Return the people among these agents."""
     return tuple(name for name in agents if name in state.agents and state.agents[name].spec.kind == "human")
 
 

@@ -99,7 +99,6 @@ def extract_answer(schema: Data, arguments: Data) -> object:
 
 
 def read_text(arguments: Data, name: str) -> str:
-    """Return a text argument of a call."""
     return str(arguments.get(name, ""))
 
 

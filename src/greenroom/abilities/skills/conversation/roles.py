@@ -172,7 +172,6 @@ def _list_reachable_agents(spec: AgentSpec, step: Step, task: Task | None) -> tu
 
 
 def _describe_other_agent(state: TeamState, name: str) -> OtherAgent:
-    """Describe an agent as others see it."""
     found = state.agents.get(AgentId(name))
     if found is None:  # by the name in its spec, which only people write
         found = next((agent for agent in state.agents.values() if name == agent.spec.name), None)

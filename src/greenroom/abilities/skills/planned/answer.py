@@ -107,7 +107,6 @@ def build_list(item: Data) -> Data:
 
 
 def build_enum(*words: str) -> Data:
-    """Build an enum of these words."""
     return {"type": "string", "enum": list(words)}
 
 

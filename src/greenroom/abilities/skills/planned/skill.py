@@ -87,7 +87,6 @@ class SkillContext:
 
     @property
     def group(self) -> tuple[AgentId, ...]:
-        """The agents of the task."""
         return self.task.group if self.task is not None else ()
 
     @property

@@ -77,7 +77,6 @@ def wrap_fields(fields: Mapping[str, Data]) -> Data:
 
 
 def render_system_prompt(scene: PromptContext) -> str:
-    """Render the system prompt of an agent."""
     return "\n\n".join(text for _, text in render_sections(scene))
 
 

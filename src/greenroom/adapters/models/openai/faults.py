@@ -276,7 +276,6 @@ class FaultMaker:
         )
 
     def from_exception(self, error: BaseException, *, local: bool) -> Failed:
-        """Return the fault for an exception of the network."""
         unsent = self._explain_unsent(error, local=local)
         if unsent is not None:
             return evolve(unsent, unsent=True)

@@ -103,7 +103,6 @@ class Endpoint:
         return [name for name in names if isinstance(name, str)]
 
     async def close(self) -> None:
-        """Close the connections."""
         session, self._session = self._session, None
         if session is not None and not session.closed:
             await session.close()
@@ -383,7 +382,6 @@ class OpenAICompatible:
             yield event
 
     async def close(self) -> None:
-        """Close the connections of its endpoint."""
         await self._endpoint.close()
 
     def _finish(

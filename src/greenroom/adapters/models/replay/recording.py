@@ -116,7 +116,6 @@ def encode_canonical(request: ModelRequest, model: str, clean: CleanText = str) 
 
 
 def hash_request(form: bytes) -> str:
-    """Return the hash of a canonical request."""
     return hashlib.sha256(form).hexdigest()
 
 
@@ -253,7 +252,6 @@ class RecordedCall:
 
     @property
     def model(self) -> str:
-        """The name of the model."""
         return str(self.request.get("model", ""))
 
     def replay(self) -> Iterator[ModelEvent]:

@@ -340,7 +340,6 @@ class VendorFaultMaker:
         )
 
     def from_exception(self, error: Exception) -> Failed:
-        """Return the fault for an exception of a request."""
         match error:
             case ModelHTTPError():
                 return self._from_http_error(error)

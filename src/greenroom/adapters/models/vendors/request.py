@@ -208,7 +208,6 @@ def is_utf8(data: bytes) -> bool:
 
 
 def make_tool_definition(spec: ToolSpec) -> ToolDefinition:
-    """Convert a tool."""
     return ToolDefinition(
         name=spec.name,
         description=spec.description,

@@ -96,7 +96,6 @@ class Vendor:
         return self._client
 
     async def close(self) -> None:
-        """Close the connections."""
         client, self._client = self._client, None
         self._models.clear()
         if client is not None and self._loop is asyncio.get_running_loop():

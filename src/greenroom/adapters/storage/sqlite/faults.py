@@ -103,7 +103,6 @@ def is_readable(error: OSError, path: Path) -> bool:
 
 
 def is_disk_full(path: Path) -> bool:
-    """Return whether the disk is full."""
     try:
         disk = os.statvfs(path.parent)
     except OSError:

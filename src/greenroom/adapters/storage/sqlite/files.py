@@ -76,7 +76,6 @@ class BlobFiles:
         return data
 
     def find_size(self, digest: str) -> int | None:
-        """Return the size of a blob; None if it is missing."""
         size, put_at = self._recent.get(digest, (0, -FRESH_S))
         if time.monotonic() - put_at < FRESH_S:
             return size

@@ -50,7 +50,6 @@ def find_stream_id(db: sqlite3.Connection, stream: str) -> int:
 
 
 def create_stream(db: sqlite3.Connection, stream: str, at: int) -> ChangeResult[bool]:
-    """Create an empty stream."""
     cursor = db.execute(INSERT_STREAM, (stream, at))
     if cursor.rowcount == 0:
         return False, None

@@ -213,7 +213,6 @@ class SideRecord:
             return
 
     def close(self) -> None:
-        """Close the file."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

@@ -380,7 +380,6 @@ class Committer:
                 self._db = self._connect()
 
     def translate_error(self, error: Exception) -> Exception:
-        """Translate an error for callers."""
         if isinstance(error, sqlite3.IntegrityError):
             return Bug(f"A batch contradicts the data in {self._path}: {error}.")
         if isinstance(error, sqlite3.Error):
@@ -401,7 +400,6 @@ class Committer:
                 self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def close(self) -> None:
-        """Close the connection."""
         with suppress(sqlite3.Error):
             self._db.close()
 
