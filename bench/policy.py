@@ -9,7 +9,7 @@ from typing import Final
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
-from greenroom.policy import RulesPolicy, build_rules_policy
+from greenroom.policy.policy import RulesPolicy, build_rules_policy
 
 GOALS: Final = {
     "decision_ms_200_rules_p99": ("<=", 2.0),

@@ -14,7 +14,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from greenroom.abilities.protocols import ProtocolName, render_prompt, write
+from greenroom.abilities.protocols.parse_result import ProtocolName
+from greenroom.abilities.protocols.text_calls import render_prompt, write
 from greenroom.core.ports.model import ToolCall
 from tests.abilities.protocols.house import AGENTS, ALL, TOOLS
 from tests.live.model_front import serve_model

@@ -8,7 +8,8 @@ from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Policy, PolicyDecision, Target, ToolCard
 from greenroom.core.state.spec import ToolGroup
-from greenroom.policy import Layer, RulesPolicy, build_rules_policy
+from greenroom.policy.policy import RulesPolicy, build_rules_policy
+from greenroom.policy.rulebook import Layer
 
 ROOT = "/home/me/project"
 ME = AgentId("coder")

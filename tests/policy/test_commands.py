@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.policy import build_rules_policy
 from greenroom.policy.command_line import read_line
+from greenroom.policy.policy import build_rules_policy
 from tests.policy.house import ROOT, policy, run, user
 
 CASES = Path(__file__).with_name("cases")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenroom.core.ports.tool import PolicyDecision, Target
-from greenroom.policy import Layer
+from greenroom.policy.rulebook import Layer
 from tests.policy.house import ME, card, looser, policy, run, touch
 
 WHAT = [

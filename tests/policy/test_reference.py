@@ -14,7 +14,9 @@ from itertools import product
 import pytest
 
 from greenroom.core.ports.tool import Target
-from greenroom.policy import Layer, decision, parse, rulebook
+from greenroom.policy import decision, rulebook
+from greenroom.policy.rulebook import Layer
+from greenroom.policy.rules import parse
 from tests.policy.house import ME, card, policy
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.policy import BadRule, Rule, parse, parse_all
 from greenroom.policy.paths import ANY, ROOT
-from greenroom.policy.rules import Level
+from greenroom.policy.rules import BadRule, Level, Rule, parse, parse_all
 
 WORD = st.text(st.characters(blacklist_categories=["C", "Z"], blacklist_characters="\u180e"), min_size=1, max_size=8)
 TEXT = st.lists(WORD, min_size=1, max_size=3).map(" ".join)

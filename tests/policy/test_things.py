@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from greenroom.core.ports.tool import Target
 from greenroom.core.state.spec import ToolGroup
-from greenroom.policy import BadRule, build_rules_policy
 from greenroom.policy.paths import covers, locate_path
+from greenroom.policy.policy import build_rules_policy
+from greenroom.policy.rules import BadRule
 from tests.policy.house import ME, ROOT, card, policy, reach, touch, user
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, cast, get_args
 
-from greenroom.abilities.protocols import BlockCall, BlockRejection, ProtocolName, find_json_error, read, render_prompt
 from greenroom.abilities.protocols.calls import find_faults
-from greenroom.abilities.protocols.strict_json import ParseError
-from greenroom.abilities.protocols.text_calls import parse_json_body, read_tagged_bodies
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection, ProtocolName
+from greenroom.abilities.protocols.strict_json import ParseError, find_json_error
+from greenroom.abilities.protocols.text_calls import parse_json_body, read, read_tagged_bodies, render_prompt
 from greenroom.abilities.skills.prompts.builder import wrap_fields
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, evolve

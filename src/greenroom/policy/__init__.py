@@ -7,17 +7,3 @@ It reads no file and runs nothing, and it ignores what a model says about a call
 `rules` how rules are written, `decision` what is decided without a rule, and `command_line` how command lines
 are parsed.
 """
-
-from greenroom.policy.policy import RulesPolicy, build_rules_policy
-from greenroom.policy.rulebook import Layer
-from greenroom.policy.rules import BadRule, Rule, parse, parse_all
-
-__all__ = [
-    "BadRule",
-    "Layer",
-    "Rule",
-    "RulesPolicy",
-    "build_rules_policy",
-    "parse",
-    "parse_all",
-]

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Final
 
-from greenroom.abilities.protocols import MultiBlockPolicy, ParsedReply, ProtocolName, read
+from greenroom.abilities.protocols.parse_result import MultiBlockPolicy, ParsedReply, ProtocolName
+from greenroom.abilities.protocols.text_calls import read
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolSpec
 

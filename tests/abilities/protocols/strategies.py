@@ -4,7 +4,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from greenroom.abilities.protocols import ProtocolName
+from greenroom.abilities.protocols.parse_result import ProtocolName
 from greenroom.core.ports.model import ToolCall
 from tests.abilities.protocols.house import AGENTS
 

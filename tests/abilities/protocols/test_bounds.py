@@ -5,7 +5,8 @@ import time
 
 import pytest
 
-from greenroom.abilities.protocols import BlockCall, BlockRejection, read
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection
+from greenroom.abilities.protocols.text_calls import read
 from tests.abilities.protocols.house import ALL, TOOLS
 from tests.sampling import first
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.abilities.protocols import MessageHandler
+from greenroom.abilities.protocols.text_calls import MessageHandler
 from tests.abilities.protocols.house import AGENTS
 
 HANDLER = MessageHandler(AGENTS)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from greenroom.abilities.protocols import BlockCall, BlockRejection, ProtocolName, read, write
-from greenroom.abilities.protocols.text_calls import PROTOCOLS
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection, ProtocolName
+from greenroom.abilities.protocols.text_calls import PROTOCOLS, read, write
 from greenroom.core.ports.model import ToolCall
 from tests.abilities.protocols.house import AGENTS, ALL, PURE, TOOLS
 from tests.sampling import sampled

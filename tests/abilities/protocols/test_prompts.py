@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 from inline_snapshot import external_file
 
-from greenroom.abilities.protocols import BlockCall, ProtocolName, read, render_prompt
-from greenroom.abilities.protocols.text_calls import PACK
+from greenroom.abilities.protocols.parse_result import BlockCall, ProtocolName
+from greenroom.abilities.protocols.text_calls import PACK, read, render_prompt
 from greenroom.core.ports.model import ToolSpec
 from tests.abilities.protocols.house import ALL
 

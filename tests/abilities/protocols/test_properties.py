@@ -9,18 +9,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.json import decode
 
-from greenroom.abilities.protocols import (
+from greenroom.abilities.protocols.parse_result import (
     BlockCall,
     BlockRejection,
     MultiBlockPolicy,
     NoBlock,
     ParsedReply,
     ProtocolName,
-    read,
-    write,
 )
 from greenroom.abilities.protocols.strict_json import MalformedJson, ParseError, repair
 from greenroom.abilities.protocols.strict_json import decode as decode_strictly
+from greenroom.abilities.protocols.text_calls import read, write
 from greenroom.core.base.records import encode
 from greenroom.core.ports.model import ToolCall
 from tests.abilities.protocols.cases.around import GOOD, SHOWING, put

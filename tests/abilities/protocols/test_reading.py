@@ -2,19 +2,11 @@
 
 import pytest
 
-from greenroom.abilities.protocols import (
-    BlockCall,
-    BlockRejection,
-    MultiBlockPolicy,
-    NoBlock,
-    ParsedReply,
-    find_json_error,
-    read,
-    route_reply,
-    write,
-)
-from greenroom.abilities.protocols.strict_json import ParseError
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection, MultiBlockPolicy, NoBlock, ParsedReply
+from greenroom.abilities.protocols.strict_json import ParseError, find_json_error
 from greenroom.abilities.protocols.strict_yaml import load
+from greenroom.abilities.protocols.text_calls import read, write
+from greenroom.abilities.protocols.xml_tool import route_reply
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from tests.abilities.protocols.house import AGENTS, ALL, TOOLS
 

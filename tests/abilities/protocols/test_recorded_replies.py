@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from greenroom import Agent, AgentSpec, Greenroom, GreenroomError, TurnPolicy, tool
-from greenroom.abilities.protocols import BlockCall, BlockRejection, MultiBlockPolicy, NoBlock, read
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection, MultiBlockPolicy, NoBlock
+from greenroom.abilities.protocols.text_calls import read
 from tests.abilities.protocols.house import AGENTS, ALL, PURE, TOOLS
 from tests.abilities.skills.talks import Played, in_order, says
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from greenroom.abilities.protocols import BlockCall, BlockRejection, NoBlock, ParsedReply, write
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection, NoBlock, ParsedReply
+from greenroom.abilities.protocols.text_calls import write
 from tests.abilities.protocols.cases import (
     arguments,
     around,

@@ -31,7 +31,7 @@ from greenroom.core.state.approval import ApprovalScope
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Effect, Step, StepTerms, StepType, Work
 from greenroom.core.state.team_state import TeamState
-from greenroom.policy import build_rules_policy
+from greenroom.policy.policy import build_rules_policy
 from tests.core.house import CY, House, question, skill
 from tests.core.rules.test_calls import ask
 

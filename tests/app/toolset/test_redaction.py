@@ -22,7 +22,7 @@ from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState
-from greenroom.policy import build_rules_policy
+from greenroom.policy.policy import build_rules_policy
 from tests.abilities.tools.calling import T1, caller
 
 KEY = "sk-planted-0123456789abcdef"

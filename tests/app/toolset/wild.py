@@ -33,7 +33,7 @@ from greenroom.core.state.approval import Approval, ApprovalScope
 from greenroom.core.state.spec import AgentSpec, ToolGroup
 from greenroom.core.state.step import Effect, Step, StepTerms, StepType, Work
 from greenroom.core.state.team_state import TeamState
-from greenroom.policy import build_rules_policy
+from greenroom.policy.policy import build_rules_policy
 from greenroom.policy.rulebook import LAYERS, Layer
 from greenroom.policy.rules import BadRule, parse
 

@@ -29,30 +29,3 @@ block if that needs no guess. `NoBlock.hint` tells the model why its text was no
 Texts stay as they are, byte for byte: nothing is unescaped. Only the line breaks next to the tags belong to the tags.
 CDATA is unwrapped where it is the whole text; in a patch, only where the text needs it.
 """
-
-from greenroom.abilities.protocols.parse_result import (
-    BlockCall,
-    BlockRejection,
-    MultiBlockPolicy,
-    NoBlock,
-    ParsedReply,
-    ProtocolName,
-)
-from greenroom.abilities.protocols.strict_json import find_json_error
-from greenroom.abilities.protocols.text_calls import MessageHandler, read, render_prompt, write
-from greenroom.abilities.protocols.xml_tool import route_reply
-
-__all__ = [
-    "BlockCall",
-    "BlockRejection",
-    "MessageHandler",
-    "MultiBlockPolicy",
-    "NoBlock",
-    "ParsedReply",
-    "ProtocolName",
-    "find_json_error",
-    "read",
-    "render_prompt",
-    "route_reply",
-    "write",
-]

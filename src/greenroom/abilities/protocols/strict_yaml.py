@@ -18,7 +18,7 @@ from greenroom.abilities.protocols.strict_json import MAX_DEPTH, ParseError, tru
 _INTEGER: Final = re.compile(r"[-+]?[0-9]{1,300}")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?")
 _COMMENT: Final = re.compile(r"[ \t]++#")
-_CORE_WORDS: Final[dict[str, object]] = {
+CORE_WORDS: Final[dict[str, object]] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
     **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
@@ -108,12 +108,13 @@ class _YamlReader:
             raise ParseError(
                 f"what follows {truncate(event.value)!r} would be a comment; put a text with ' #' in quotes"
             )
-        return _resolve_plain_scalar(event.value) if self._typed else event.value
+        return resolve_plain_scalar(event.value) if self._typed else event.value
 
 
-def _resolve_plain_scalar(text: str) -> object:
-    if text in _CORE_WORDS:
-        return _CORE_WORDS[text]
+def resolve_plain_scalar(text: str) -> object:
+    """Return the value of a text without quotes, as in the core schema of YAML 1.2."""
+    if text in CORE_WORDS:
+        return CORE_WORDS[text]
     if _INTEGER.fullmatch(text):
         return int(text)
     number = float(text) if _FLOAT.fullmatch(text) else math.nan

@@ -7,7 +7,6 @@ refused. As in YAML 1.2, `no`, `1:30` and `2026-01-01` stay text.
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Final, cast
 
 import yaml
 
+from greenroom.abilities.protocols.strict_yaml import CORE_WORDS, dump, resolve_plain_scalar
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import read_inside
 from greenroom.core.base.errors import WorldFault
@@ -23,14 +23,7 @@ from greenroom.core.base.text import CONTROL_CHARACTERS, remove_control_characte
 
 MAX_NESTING: Final = 50
 COLON_ERROR: Final = "mapping values are not allowed"
-YAML_CONSTANTS: Final[dict[str, object]] = {
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-    **dict.fromkeys(("null", "Null", "NULL", "~", ""), None),
-}
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INTEGER: Final = re.compile(r"[-+]?[0-9]{1,18}")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
 class UnsupportedYaml(ValueError):
@@ -71,9 +64,8 @@ def parse_yaml_keys(text: str) -> ParsedKeys:
 
 def dump_yaml_text(text: str) -> str:
     """Return a text as one line of YAML, quoted unless it is a plain word."""
-    if re.fullmatch(r"[^\W\d][\w-]*", text) and text not in YAML_CONSTANTS:
-        return text
-    return yaml.safe_dump(text, default_style='"', allow_unicode=True, width=math.inf).rstrip("\n")
+    is_plain_word = re.fullmatch(r"[^\W\d][\w-]*", text) and text not in CORE_WORDS
+    return text if is_plain_word else dump(text)
 
 
 def _refuse_unsupported_yaml(text: str) -> None:
@@ -97,7 +89,7 @@ def _read_node(node: yaml.Node, parent_key: str, lines: dict[str, int]) -> objec
     """Return the value of a node. `parent_key` is the key that it belongs to."""
     match node:
         case yaml.ScalarNode():
-            return node.value if node.style else _parse_scalar(node.value)
+            return node.value if node.style else resolve_plain_scalar(node.value)
         case yaml.SequenceNode():
             return [_read_node(item, f"{parent_key}.", lines) for item in node.value]
         case _:
@@ -115,15 +107,6 @@ def _read_mapping(node: yaml.MappingNode, parent_key: str, lines: dict[str, int]
         lines[key] = _line_number(name)
         table[name.value] = _read_node(value, key, lines)
     return table
-
-
-def _parse_scalar(text: str) -> object:
-    if text in YAML_CONSTANTS:
-        return YAML_CONSTANTS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    number = float(text) if _FLOAT.fullmatch(text) else math.nan
-    return number if math.isfinite(number) else text
 
 
 MAX_FILE_BYTES: Final = 256 * 1024

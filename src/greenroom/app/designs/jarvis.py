@@ -19,7 +19,8 @@ from copy import copy
 from itertools import takewhile
 from typing import Any, Final, Protocol, TypeAlias, cast
 
-from greenroom.abilities.protocols import NoBlock, ProtocolName, read
+from greenroom.abilities.protocols.parse_result import NoBlock, ProtocolName
+from greenroom.abilities.protocols.text_calls import read
 from greenroom.abilities.tools.read_output import read_whole_text
 from greenroom.adapters.models.platforms import BasePlatform, show_output
 from greenroom.app.agents.specs import JARVIS_DEFAULT_HANDLERS, JARVIS_HANDLERS, parse_spec

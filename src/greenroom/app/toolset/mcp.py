@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from greenroom.abilities.protocols.strict_json import is_encodable
 from greenroom.adapters.mcp.catalogue import ListedTool, OfferedTool, ToolCatalogue, ToolPin, make_offers, make_pins
 from greenroom.adapters.mcp.client import (
     DEFAULT_TIMEOUTS,
@@ -43,17 +44,6 @@ from greenroom.app.trust import IsTrusted, TrustItem
 from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
 from greenroom.core.base.records import Data, encode, record
 
-__all__ = (
-    "PROJECT_FILE",
-    "FoundServer",
-    "Servers",
-    "build_server_environment",
-    "list_server_items",
-    "list_servers",
-    "list_withheld_variables",
-    "render_masked",
-)
-
 PROJECT_FILE: Final = ".mcp.json"
 MAX_PROJECT_FILE_BYTES: Final = 1_000 * 1024
 
@@ -69,6 +59,11 @@ class FoundServer:
     def is_own(self) -> bool:
         """Whether the server is in the person's settings."""
         return not self.where
+
+    @property
+    def masked_summary(self) -> str:
+        """The server in one line, with masked values."""
+        return render_masked(self.server)
 
     @property
     def trust_item(self) -> TrustItem:
@@ -552,7 +547,7 @@ class NewServer:
     def _build_command_table(self) -> Data:
         if self.headers:
             raise _make_usage_error(translate("mcp.program_without_headers"), translate("mcp.use_env"))
-        if any(not _is_text(word) for word in (*self.words, *self.env, self.cwd)):
+        if any(not is_encodable(word) for word in (*self.words, *self.env, self.cwd)):
             raise _make_usage_error(translate("mcp.command_not_text"), translate("mcp.write_utf8"))
         other_keys = {
             "args": list(self.words[1:]),
@@ -575,14 +570,6 @@ def _parse_header(text: str) -> tuple[str, str]:
     if match is None:
         raise _make_usage_error(translate("mcp.header_form"), translate("mcp.header_example"))
     return match[1], match[2]
-
-
-def _is_text(word: str) -> bool:
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _make_usage_error(why: str, hint: str) -> RefusedError:

@@ -42,15 +42,6 @@ from greenroom.core.ports.tool import Policy, Target, ToolCard
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 
-__all__ = (
-    "CONFINING_TIERS",
-    "SandboxMode",
-    "Tier",
-    "WorkspaceSandbox",
-    "find_folder_sandbox",
-    "find_strongest_sandbox",
-)
-
 SandboxMode: TypeAlias = Literal["auto", "off"]
 TIER_CACHE_FILE: Final = "sandbox.json"
 SANDBOX_OFF: Final = SandboxChoice(tier="none", why=('walls = "off" below [sandbox] in your settings',))

@@ -25,7 +25,6 @@ from greenroom.app.toolset.mcp import (
     inspect_server,
     list_servers,
     open_listings,
-    render_masked,
 )
 from greenroom.app.trust import open_trust_store
 from greenroom.cli.context import Invocation, make_refusal, render_command
@@ -118,7 +117,7 @@ def _server_fields(cli: Invocation, entry: FoundServer) -> Data:
     return {
         "name": entry.server.name,
         "whose": "yours" if entry.is_own else "the project's",
-        "what": render_masked(entry.server),
+        "what": entry.masked_summary,
         "state": state,
         "tools": None if listing is None else len(listing.offered_tools),
     }

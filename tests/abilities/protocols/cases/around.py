@@ -3,7 +3,7 @@
 from textwrap import indent
 from typing import Final
 
-from greenroom.abilities.protocols import ProtocolName
+from greenroom.abilities.protocols.parse_result import ProtocolName
 from tests.abilities.protocols.house import Row, Runs, Withheld, looks, refuses, sends
 
 BLOCKS: Final[dict[ProtocolName, tuple[str, Runs]]] = {

@@ -11,7 +11,7 @@ from urllib.parse import unquote_plus
 import pytest
 
 from greenroom import Agent, Greenroom, RunResult, ToolCallStarted, tool
-from greenroom.abilities.protocols import write
+from greenroom.abilities.protocols.text_calls import write
 from greenroom.app.designs.artifactflow import (
     BaseAgent,
     CrawlAgent,

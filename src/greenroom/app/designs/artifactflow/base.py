@@ -12,9 +12,11 @@ from collections.abc import AsyncIterator, Iterable, Mapping, MutableMapping, Se
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from greenroom.abilities.protocols import BlockCall, BlockRejection, ParsedReply, read, render_prompt, route_reply
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection, ParsedReply
+from greenroom.abilities.protocols.text_calls import read, render_prompt
+from greenroom.abilities.protocols.xml_tool import route_reply
 from greenroom.adapters.models.retry import RateLimiter, RetryingModel, RetryPolicy
 from greenroom.app.clock import SystemClock
 from greenroom.core.base.clock import Clock
@@ -218,6 +220,26 @@ class BaseAgent(ABC):
         return StreamEvent(type=kind, agent=self.config.name, data=response)
 
 
+class TaggedAgent(BaseAgent):
+    """A sub-agent that answers in `tag`, which its prompt asks for. The instruction contains its whole task."""
+
+    prompt: ClassVar[str]
+    tag: ClassVar[str]
+
+    def build_system_prompt(self, context: Mapping[str, Any] | None = None) -> str:
+        name, rounds = to_one_line(self.config.name), self.config.max_tool_rounds
+        variables = {"now": self.now(), "name": name, "rounds": rounds, "tag": self.tag}
+        return PACK.render(self.language, self.prompt, variables)
+
+    def format_final_response(self, content: str, tool_history: Sequence[Mapping[str, Any]]) -> str:
+        """Wrap an answer in its tag. Without an answer, use the last tool result."""
+        text, tag = content.strip(), self.tag
+        if f"<{tag}>" in text and f"</{tag}>" in text:
+            return text
+        results = [str(entry.get("content", "")).strip() for entry in tool_history if entry.get("role") == "tool"]
+        return f"<{tag}>\n{escape_tags(text or next(reversed(results), ''))}\n</{tag}>"
+
+
 def _make_message(message: Mapping[str, str]) -> ChatMessage:
     role = message["role"]
     match role:
@@ -274,15 +296,6 @@ def render_list(value: object) -> str:
             return "\n".join(f"- {_render_item(item)}" for item in value)
         case _:
             return to_one_line(value)
-
-
-def wrap_in_tag(tag: str, content: str, history: Iterable[Mapping[str, object]]) -> str:
-    """Wrap an answer in its tag. Without an answer, use the last tool result."""
-    text = content.strip()
-    if f"<{tag}>" in text and f"</{tag}>" in text:
-        return text
-    results = [str(entry.get("content", "")).strip() for entry in history if entry.get("role") == "tool"]
-    return f"<{tag}>\n{escape_tags(text or next(reversed(results), ''))}\n</{tag}>"
 
 
 def _render_item(item: object) -> str:
