@@ -226,17 +226,13 @@ if TYPE_CHECKING:
     from greenroom.teamwork.plan import TeamDecision as TeamDecision
 
 _ROOMS: Final[dict[str, str]] = {
-    "abilities.skills.conversation.transcript": "Transcript Transcripts",
     "abilities.skills.converse": "Converse",
-    "adapters.models.pricing": "ModelPrice",
-    "adapters.storage.sqlite.store_folder": "Access",
     "app.conversation.chat": "Turn",
     "app.function_tool": "Context Done Tool tool",
     "app.library.agent": "Agent SyncConversation",
-    "app.library.agent_definition": "AgentDefinition AgentOptions Instructions OutputValidator RunContext ToolList",
-    "app.library.approval": "ApprovalCallback ApprovalDecision ApprovalRequest",
-    "app.library.attachments": "Attachments",
-    "app.library.events": "Callback EventBus",
+    "app.library.agent_definition": "RunContext",
+    "app.library.approval": "ApprovalDecision ApprovalRequest",
+    "app.library.events": "EventBus",
     "app.library.greenroom": "Greenroom",
     "app.library.mcp_servers": "MCPServer",
     "app.library.run": "Conversation Run RunArguments",
@@ -244,63 +240,80 @@ _ROOMS: Final[dict[str, str]] = {
         "ExecutedTools ReasoningDelta RetryScheduled RunEvent RunInfo RunLimits RunResult RunUsage TextDelta "
         "ToolCallFinished ToolCallStarted"
     ),
-    "app.library.teams": "TeamRunStatus Teams",
+    "app.library.teams": "Teams",
     "app.model_registry": "ModelRegistry",
-    "app.runtime": "LoggedEvent Runtime",
-    "app.task_status": "TaskState TaskStatus",
+    "app.runtime": "Runtime",
+    "app.task_status": "TaskStatus",
     "app.team_host": "TeamHost",
     "app.teams.analysis": "TeamProposal",
     "core.base.amounts": "Amounts Limits",
-    "core.base.clock": "Clock Millis",
     "core.base.errors": (
-        "Bug CommitUnknown GreenroomError IncompleteAnswer ModelFault OutputError ProviderFault RefusedError "
-        "Rejection RunsElsewhere StaleOwner StoreFault StoreFull WorldFault"
+        "Bug CommitUnknown GreenroomError IncompleteAnswer ModelFault OutputError ProviderFault RefusedError Rejection "
+        "RunsElsewhere StaleOwner StoreFault StoreFull WorldFault"
     ),
+    "core.ports.executor": "Capabilities Executor Outcome StepContext",
+    "core.ports.model": (
+        "ChatMessage Failed Finished Media Model ModelCard ModelEvent ModelRequest ModelTextDelta Models Purpose "
+        "ToolCall ToolSpec Usage"
+    ),
+    "core.rules.intents": (
+        "AddAgent AddStages AddTask AnswerApproval CancelTask PauseTask PostNote QueueSteps ResumeTask SendMessage "
+        "SetLimits StagePlan SubtaskPlan"
+    ),
+    "core.state.approval": "Approval",
+    "core.state.spec": "AgentSpec History TurnPolicy",
+    "core.state.step": "PreparedEffect Step StepTerms Work",
+    "core.state.team_state": "TeamState",
+    "teamwork.plan": "Plan PlannedSubtask TaskAnalysis",
+}
+
+_TYPES: Final[dict[str, str]] = {
+    "abilities.skills.conversation.transcript": "Transcript Transcripts",
+    "adapters.models.pricing": "ModelPrice",
+    "adapters.storage.sqlite.store_folder": "Access",
+    "app.library.agent_definition": "AgentDefinition AgentOptions Instructions OutputValidator ToolList",
+    "app.library.approval": "ApprovalCallback",
+    "app.library.attachments": "Attachments",
+    "app.library.events": "Callback",
+    "app.library.teams": "TeamRunStatus",
+    "app.runtime": "LoggedEvent",
+    "app.task_status": "TaskState",
+    "core.base.clock": "Clock Millis",
     "core.base.ids": (
         "AgentId ApprovalId ArtifactId BudgetId GroupId MemoryId MessageId NoteId Principals StageId StepId SubtaskId "
         "TaskId TeamId ThreadId TimerId WaitingId"
     ),
     "core.base.records": "Data",
-    "core.ports.executor": "Capabilities CapabilitiesFactory CloseCallback Executor LiveEvent Outcome StepContext",
+    "core.ports.executor": "CapabilitiesFactory CloseCallback LiveEvent",
     "core.ports.log": (
         "ArchiveRow EventBatch InboxRow Lease LeaseHolder NewEvent StateSnapshot Store StoredEvent StreamHead "
         "StreamInfo TakenIntent"
     ),
-    "core.ports.model": (
-        "ChatMessage Failed FaultKind FinishReason Finished Media Model ModelCard ModelEvent ModelRequest "
-        "ModelTextDelta Models Opaque Purpose ToolCall ToolSpec Usage"
-    ),
+    "core.ports.model": "FaultKind FinishReason Opaque",
     "core.ports.reply_reader": "ReplyCall ReplyProblem ReplyReader",
     "core.ports.tool": "Target",
-    "core.rules.intents": (
-        "AddAgent AddStages AddTask AnswerApproval CancelTask Consequence Intent PauseTask PostNote QueueSteps "
-        "ResumeTask SendMessage SetLimits StagePlan SubtaskPlan"
-    ),
+    "core.rules.intents": "Consequence Intent",
     "core.state.agent": "AgentState Capability Duty",
-    "core.state.approval": "Approval ApprovalAnswer ApprovalScope ApprovalState Grant",
+    "core.state.approval": "ApprovalAnswer ApprovalScope ApprovalState Grant",
     "core.state.archive": "ArchiveEntry ArchiveKind ArchivedRecord",
     "core.state.budget": "Budget",
     "core.state.events": "Event",
     "core.state.knowledge": "Artifact BoardValue Memory MemoryType Note",
     "core.state.message": "ConversationGroup Delivery Message MessageKind Wait",
     "core.state.origin": "Labels",
-    "core.state.spec": "AgentKind AgentSpec AgentStyle Cooperation History MultipleCalls ToolGroup TurnEnd TurnPolicy",
+    "core.state.spec": "AgentKind AgentStyle Cooperation MultipleCalls ToolGroup TurnEnd",
     "core.state.stage": "Member MemberState OnFailure Stage StageState Subtask SubtaskState",
-    "core.state.step": "AfterCancel Effect PreparedEffect Step StepState StepTerms StepType StoredMedia Work",
+    "core.state.step": "AfterCancel Effect StepState StepType StoredMedia",
     "core.state.task": "Driver Task TaskEnd TaskExecutionState",
     "core.state.team": "ForkOrigin Team",
-    "core.state.team_state": "TeamState",
     "core.state.thread": "Thread",
     "core.state.timer": "Timer TimerPurpose",
     "core.sync.bus": "CommitNotice Listener LiveListener TroubleListener",
-    "teamwork.plan": (
-        "Estimate Need Phase Plan PlanSource PlannedSubtask PlannerKind Range Recommendation TaskAnalysis TaskType "
-        "TeamDecision"
-    ),
+    "teamwork.plan": "Estimate Need Phase PlannerKind PlanSource Range Recommendation TaskType TeamDecision",
 }
-"""The public names of each module, and the types in their signatures."""
+"""Types in the signatures of the names above."""
 
-_HOME: Final = {name: room for room, names in _ROOMS.items() for name in names.split()}
+_HOME: Final = {name: room for rooms in (_ROOMS, _TYPES) for room, names in rooms.items() for name in names.split()}
 
 __all__ = tuple(sorted(_HOME))
 

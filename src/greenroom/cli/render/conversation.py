@@ -191,9 +191,12 @@ class RunView(LineProgress):
             self.note(f"· {translate(key, count=count, total=total)}", style="dim")
         elif step.work.type == "tool" and step.error != "not run":
             sign = "·" if step.state == "finished" else "✗"
-            self.note(f"{sign} {describe_step(step)} → {describe_result(output)}", style="dim")
+            self._note_call(step, sign, describe_result(output))
         if (loop := str(result.get("circles", ""))) in LOOP_CODES:
             self.note(translate(f"conversation.{loop}", agent=step.agent_id), style="yellow")
+
+    def _note_call(self, step: Step, sign: str, result: str) -> None:
+        self.note(f"{sign} {describe_step(step)} → {result}", style="dim")
 
     def piece(self, step: Step, event: LiveEvent) -> None:
         """Show a piece of text, reasoning or tool output, or a retry."""
