@@ -24,7 +24,6 @@ from greenroom.app.conversation.send import send_to_run
 from greenroom.app.conversation.start import (
     ASSISTANT,
     FIRST_TASK_ID,
-    create_chat_team,
     create_single_task_team,
     select_participants,
 )
@@ -212,8 +211,8 @@ async def test_a_chat_that_is_taken_up_again_is_the_same_one() -> None:
 
 async def test_the_last_chat_is_the_newest_open_one_whatever_ran_since() -> None:
     runtime = Runtime(MemoryLog())
-    old = await create_chat_team(runtime, cast(), "One.", limits=Limits())
-    over = await create_chat_team(runtime, cast(), "Two.", limits=Limits())
+    old = await Chat(runtime, agent=cast().first).create_team(cast(), "One.", limits=Limits())
+    over = await Chat(runtime, agent=cast().first).create_team(cast(), "Two.", limits=Limits())
     await runtime.ask(over, CancelTask(task_id=FIRST_TASK_ID))
     other = await create_single_task_team(runtime, ASK, cast(), "Three?", limits=Limits())
     assert await find_chat(runtime, "last") == old
@@ -235,7 +234,7 @@ async def test_no_chat_or_one_that_cannot_be_read_is_no_error_for_who_wants_the_
 ) -> None:
     runtime = Runtime(MemoryLog())
     assert await find_chat(runtime, "last") is None
-    await create_chat_team(runtime, cast(), "One.", limits=Limits())
+    await Chat(runtime, agent=cast().first).create_team(cast(), "One.", limits=Limits())
 
     async def damaged(_: Runtime, team: TeamId, at: int | None = None) -> TeamState:
         raise StoreFault(f"{team} is damaged.")

@@ -77,7 +77,14 @@ def resolve_call(call_request: CallRequest, known: ParseContext, write: CallWrit
             call_request.tag, f"the tool {tool.name!r} cannot be called, its own schema is broken ({error})."
         )
     if isinstance(fitted, CallDraft) and tool.name == "call_subagent":
-        return _check_subagent(fitted, call_request, known, write)
+        name = str(fitted.call.arguments.get("agent_name", ""))
+        if name in known.agents:
+            return fitted
+        near = find_nearest_name(name, known.agents)
+        repaired = write(call_request.to_tool_call({**fitted.call.arguments, "agent_name": near})) if near else ""
+        return reject_block(
+            call_request.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired
+        )
     return fitted
 
 
@@ -133,19 +140,6 @@ def find_nearest_name(name: str, names: Collection[str]) -> str:
         return ""
     found = get_close_matches(name.strip().lower(), sorted(names), n=1, cutoff=0.7)
     return found[0] if found else ""
-
-
-def _check_subagent(
-    draft: CallDraft, call_request: CallRequest, known: ParseContext, write: CallWriter
-) -> CallDraft | BlockRejection:
-    name = str(draft.call.arguments.get("agent_name", ""))
-    if name in known.agents:
-        return draft
-    near = find_nearest_name(name, known.agents)
-    repaired = write(call_request.to_tool_call({**draft.call.arguments, "agent_name": near})) if near else ""
-    return reject_block(
-        call_request.tag, f"there is no agent {name!r}. Agents: {', '.join(sorted(known.agents))}.", repaired
-    )
 
 
 MAX_FAULTS: Final = 5

@@ -17,8 +17,8 @@ from greenroom.app.conversation.chat_input import mark_interrupted
 from greenroom.app.conversation.start import (
     FIRST_TASK_ID,
     Participants,
-    create_chat_team,
     label_attachments,
+    make_chat_task,
     make_turn,
     read_model_name,
     replace_model,
@@ -215,14 +215,17 @@ class Chat:
         capabilities_name: str = CHAT,
     ) -> TeamId:
         """Create the team with the first message. It does not start yet."""
-        self.team = await create_chat_team(
-            self._runtime,
-            participants,
-            text,
-            typed=typed,
-            media=media,
-            limits=limits,
+        work, origins = make_turn(text, typed, media=media), label_attachments(text, typed, media)
+        self.team = await self._runtime.create(
+            capabilities_name,
+            participants.members,
             capabilities_name=capabilities_name,
+            workspace=participants.workspace,
+            limits=limits,
+            first_intents=(
+                make_chat_task(typed or text, participants),
+                evolve(self._make_queue_intent(work), origins=origins),
+            ),
         )
         return self.team
 

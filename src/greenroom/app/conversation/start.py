@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from greenroom.app.conversation.capability_names import CHAT
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
@@ -130,30 +129,6 @@ async def create_single_task_team(
     )
 
 
-async def create_chat_team(
-    runtime: Runtime,
-    participants: Participants,
-    text: str,
-    *,
-    typed: str = "",
-    media: tuple[StoredMedia, ...] = (),
-    limits: Limits,
-    capabilities_name: str = CHAT,
-) -> TeamId:
-    """Create a chat with its first message. Its task stays open."""
-    works, origins = (make_turn(text, typed, media=media),), label_attachments(text, typed, media)
-    first_turn = QueueSteps(agent_id=participants.first, works=works, task_id=FIRST_TASK_ID, origins=origins)
-    task = _make_task(f"Chat: {_shorten_name(typed or text)}", "Talk with a person.", participants)
-    return await runtime.create(
-        capabilities_name,
-        participants.members,
-        capabilities_name=capabilities_name,
-        workspace=participants.workspace,
-        limits=limits,
-        first_intents=(task, first_turn),
-    )
-
-
 def make_turn(
     text: str, typed: str = "", wanted: RunFlags = DEFAULT_RUN_FLAGS, media: tuple[StoredMedia, ...] = ()
 ) -> Work:
@@ -176,6 +151,11 @@ def label_attachments(text: str, typed: str, media: tuple[StoredMedia, ...] = ()
 def make_question_task(typed: str, participants: Participants) -> AddTask:
     """Make the task of a question or run."""
     return _make_task(_shorten_name(typed) or "question", typed, participants)
+
+
+def make_chat_task(typed: str, participants: Participants) -> AddTask:
+    """Make the task of a chat, which stays open."""
+    return _make_task(f"Chat: {_shorten_name(typed)}", "Talk with a person.", participants)
 
 
 def _shorten_name(text: str) -> str:

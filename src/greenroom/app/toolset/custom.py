@@ -116,7 +116,13 @@ class ForeignTool:
             value: object = await execute(arguments)
         else:
             value = await run_in_thread(partial(execute, arguments), {})
-        return _make_outcome(value)
+        if not isinstance(value, Mapping) or "success" not in value:
+            return Outcome(result={"output": format_value(value)})
+        out, error = format_value(value.get("stdout") or ""), format_value(value.get("stderr") or "")
+        if value["success"]:
+            return Outcome(result={"output": f"{out}\n{error}".strip("\n") if error else out})
+        message = error or out or "It failed and did not say why."
+        return Outcome(state="failed", error=message, result={"output": out} if error and out else None)
 
     def _read(self, name: str, default: object) -> object:
         return getattr(self._object, name, default)
@@ -132,17 +138,6 @@ class ForeignTool:
         if not isinstance(value, Mapping):
             raise UnusableTool(translate("custom.schema_expected", name=self.name, kind=type(value).__name__))
         return dict(value)
-
-
-def _make_outcome(value: object) -> Outcome:
-    """Make an outcome from `execute`: `success`, `stdout` and `stderr`, or any other value as the result."""
-    if not isinstance(value, Mapping) or "success" not in value:
-        return Outcome(result={"output": format_value(value)})
-    out, error = format_value(value.get("stdout") or ""), format_value(value.get("stderr") or "")
-    if value["success"]:
-        return Outcome(result={"output": f"{out}\n{error}".strip("\n") if error else out})
-    message = error or out or "It failed and did not say why."
-    return Outcome(state="failed", error=message, result={"output": out} if error and out else None)
 
 
 def find_tools(module: ModuleType, source: str) -> list[ToolExecutor]:

@@ -115,6 +115,10 @@ def _join_within_limit(parts: Iterable[str], phrases: QueryPhrases) -> str:
     return "\n".join(shown) + (f"\n- {phrases['more'].format(omitted)}" if omitted else "")
 
 
+def _render_rows(name: str, rows: Iterable[tuple[str, ...]], phrases: QueryPhrases) -> str:
+    return _join_within_limit((f"- {phrases[name].format(*row)}" for row in rows), phrases) or phrases["nothing"]
+
+
 def _render_task(state: TeamState, task_id: TaskId, stages: Iterable[Stage], phrases: QueryPhrases) -> str:
     task = state.tasks[task_id]
     fields = {"state": task.state, "goal": task.intention, "manager": task.manager, "group": ", ".join(task.group)}
@@ -196,12 +200,8 @@ def _answer_stage(state: TeamState, intent: AskInfo, asker: AgentState) -> str |
 
 
 def _answer_blueprints(state: TeamState, _: AskInfo, asker: AgentState) -> str:
-    phrases = choose_phrases(asker)
-    known = (
-        phrases["blueprint"].format(blueprint.name, blueprint.role, blueprint.profile)
-        for blueprint in sort_rows(state.blueprints)
-    )
-    return _join_within_limit(map(_render_list, known), phrases) or phrases["nothing"]
+    rows = ((blueprint.name, blueprint.role, blueprint.profile) for blueprint in sort_rows(state.blueprints))
+    return _render_rows("blueprint", rows, choose_phrases(asker))
 
 
 def _answer_all_agents(state: TeamState, _: AskInfo, asker: AgentState) -> str:
@@ -249,12 +249,8 @@ def _render_agent_state(state: TeamState, agent: AgentState, phrases: QueryPhras
 
 
 def _answer_abilities(state: TeamState, _: AskInfo, asker: AgentState) -> str:
-    phrases = choose_phrases(asker)
-    known = (
-        phrases["ability"].format(ability.name, ability.type, ability.description)
-        for ability in sort_rows(state.abilities)
-    )
-    return _join_within_limit(map(_render_list, known), phrases) or phrases["nothing"]
+    rows = ((ability.name, ability.type, ability.description) for ability in sort_rows(state.abilities))
+    return _render_rows("ability", rows, choose_phrases(asker))
 
 
 _ANSWERERS: Final[dict[Query, Callable[[TeamState, AskInfo, AgentState], str | Rejection]]] = {

@@ -70,10 +70,6 @@ class Vendor:
     def _make_model(self, name: str, key: str) -> Model:
         if self._make is not None:
             return self._make(name)
-        provider = self._connect_provider(key)
-        return infer_model(f"{self.provider}:{name}", provider_factory=lambda _: provider)
-
-    def _connect_provider(self, key: str) -> Provider[Any]:
         connect = cast("Callable[..., Provider[Any]]", self._connect)
         options: dict[str, object] = {"api_key": key or None}
         if self.base_url:
@@ -82,7 +78,8 @@ class Vendor:
             options["http_client"] = self._open_client()
         elif self.provider == "bedrock":
             options |= {"aws_read_timeout": self.idle, "aws_connect_timeout": CONNECT_TIMEOUT_S}
-        return connect(**options)
+        provider = connect(**options)
+        return infer_model(f"{self.provider}:{name}", provider_factory=lambda _: provider)
 
     def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None or self._client.is_closed:
