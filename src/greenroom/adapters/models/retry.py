@@ -38,18 +38,10 @@ class ModelWrapper:
     """A wrapper with the name, card and price of the wrapped model."""
 
     def __init__(self, model: Model) -> None:
+        self.name = model.name
+        self.card: ModelCard = model.card
+        self.price = model.price
         self._model = model
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def card(self) -> ModelCard:
-        return self._model.card
-
-    def price(self, read: int, written: int) -> int | None:
-        return self._model.price(read, written)
 
 
 class StreamOutcome:

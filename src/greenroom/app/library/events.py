@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, TypeAlias
 
 from greenroom.abilities.skills.filter_tools import FilterToolsSkill
+from greenroom.adapters.models.retry import ModelWrapper
 from greenroom.core.base.errors import GreenroomError, WorldFault
 from greenroom.core.ports.executor import Capabilities, CloseCallback, Executor, Outcome, StepContext
 from greenroom.core.ports.model import (
@@ -21,7 +22,6 @@ from greenroom.core.ports.model import (
     Failed,
     Finished,
     Model,
-    ModelCard,
     ModelEvent,
     ModelRequest,
     ModelTextDelta,
@@ -114,14 +114,11 @@ HasAddon = Callable[[str], bool]
 """Returns whether an agent gets an add-on prompt in each turn."""
 
 
-class ObservedModel:
+class ObservedModel(ModelWrapper):
     """A model that emits events around each call, including calls that fail or are cancelled."""
 
     def __init__(self, model: Model, bus: EventBus, has_addon: HasAddon) -> None:
-        self.name = model.name
-        self.card: ModelCard = model.card
-        self.price = model.price
-        self._model = model
+        super().__init__(model)
         self._bus = bus
         self._has_addon = has_addon
 
