@@ -319,7 +319,17 @@ class ActorPool:
         if isinstance(outcome, ReleaseStep):
             await self._submit.submit(outcome, by=step.agent_id)
             return None
-        finish = _build_finish(step, outcome)
+        finish = FinishStep(
+            step_id=step.step_id,
+            attempt=step.attempt,
+            outcome=outcome.state,
+            result=outcome.result,
+            error=outcome.error,
+            spent=outcome.spent,
+            intents=outcome.intents,
+            blobs=outcome.blobs,
+            origins=outcome.origins,
+        )
         state = predict_state(self._read_state(), step, outcome)
         following = None if self._closing else predict_next_step(state, step, outcome.intents)
         follower = self._build_start(state, following) if following is not None else None
@@ -423,20 +433,6 @@ def _find_running_step(state: TeamState, agent: AgentId) -> StepId | None:
     """Return the agent's step that was started together with an earlier commit and has no actor yet."""
     known = state.agents.get(agent)
     return known.running if known is not None else None
-
-
-def _build_finish(step: Step, outcome: Outcome) -> FinishStep:
-    return FinishStep(
-        step_id=step.step_id,
-        attempt=step.attempt,
-        outcome=outcome.state,
-        result=outcome.result,
-        error=outcome.error,
-        spent=outcome.spent,
-        intents=outcome.intents,
-        blobs=outcome.blobs,
-        origins=outcome.origins,
-    )
 
 
 def _build_release(step: Step, why: str) -> ReleaseStep:

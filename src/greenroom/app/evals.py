@@ -302,25 +302,21 @@ async def run_tasks(
     """Run each task in its own `Greenroom`, with the remaining limit. Stop if the provider does not answer."""
     limits_left = limits
     for task in tasks:
-        result = await _run_task(models, model, task, limits_left)
+        state, started_at = EvalState(files=dict(task.files)), time.monotonic()
+        outcome, usage = await _run_agent(models, task, _make_agent(task, state, model), state, limits_left)
+        result = EvalResult(
+            task=task.name,
+            about=task.about,
+            missed=[str(condition["that"]) for condition in task.must if not is_met(condition, outcome)],
+            error=outcome.error,
+            seconds=time.monotonic() - started_at,
+            money=round(usage.cost * MILLIONTHS_PER_DOLLAR),
+            tokens=usage.tokens,
+        )
         money = None if limits_left.money is None else max(0, limits_left.money - result.money)
         tokens = None if limits_left.tokens is None else max(0, limits_left.tokens - result.tokens)
         limits_left = Limits(money=money, tokens=tokens, millis=limits_left.millis)
         yield result
-
-
-async def _run_task(models: Models, model: str, task: EvalTask, limits: Limits) -> EvalResult:
-    state, started_at = EvalState(files=dict(task.files)), time.monotonic()
-    outcome, usage = await _run_agent(models, task, _make_agent(task, state, model), state, limits)
-    return EvalResult(
-        task=task.name,
-        about=task.about,
-        missed=[str(condition["that"]) for condition in task.must if not is_met(condition, outcome)],
-        error=outcome.error,
-        seconds=time.monotonic() - started_at,
-        money=round(usage.cost * MILLIONTHS_PER_DOLLAR),
-        tokens=usage.tokens,
-    )
 
 
 async def _run_agent(

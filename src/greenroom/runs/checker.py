@@ -94,26 +94,21 @@ class ProjectChecks:
         base: Mapping[str, CheckRun] | None = None,
         left: Sequence[str] = (),
     ) -> None:
-        self._checks = tuple(checks)
+        self.checks = tuple(checks)
         self._open_checkout = open_checkout
         self.base: dict[str, CheckRun] = dict(base or {})
         self._not_run = tuple(left)
 
     @property
-    def checks(self) -> Sequence[Check]:
-        """The checks it runs, the most useful first."""
-        return self._checks
-
-    @property
     def runnable(self) -> Sequence[Check]:
         """The checks that could run on the base."""
         unable = {name for name, ran in self.base.items() if ran.outcome == "could_not_run"}
-        return [check for check in self._checks if check.name not in unable]
+        return [check for check in self.checks if check.name not in unable]
 
     async def run_baseline(self, observer: CheckObserver) -> CheckReport:
         """Run all checks on the base. Their failures count as old from now on."""
         async with self._open_checkout((), observer) as checkout:
-            entries = [await self._run_check(check, checkout, observer, base=True) for check in self._checks]
+            entries = [await self._run_check(check, checkout, observer, base=True) for check in self.checks]
         return CheckReport(tree=checkout.tree, checks=tuple(entries), left=self._not_run, base=True, fresh=True)
 
     async def run(

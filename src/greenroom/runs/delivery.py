@@ -19,7 +19,7 @@ from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import SIDE_EFFECTS, Step, Work
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Checkout, OpenCheckout, find_foreign_imports
-from greenroom.runs.discovery import is_check_setup, is_compiled, is_test
+from greenroom.runs.discovery import COMPILED_SUFFIXES, is_check_setup, is_test
 from greenroom.runs.verdict import (
     COMMIT_KEY,
     DELIVER,
@@ -244,7 +244,7 @@ class DeliverTool(CardedTool):
         return decide_verdict(checker.checks, checker.base, report, facts), report, old
 
     def _build_notes(self, paths: Sequence[str], stopped: Sequence[str]) -> list[Finding]:
-        compiled = tuple(path for path in paths if is_compiled(path))
+        compiled = tuple(path for path in paths if path.lower().endswith(COMPILED_SUFFIXES))
         builds = any(word in check.line for check in self._checker.checks for word in ("cargo", "make", "ctest", "go "))
         found = [Finding(code="stopped", paths=tuple(stopped))] if stopped else []
         if compiled and not builds and not self._has_setup:

@@ -537,8 +537,3 @@ def is_check_setup(path: str) -> bool:
     """Return whether a file configures checks, wholly or partly."""
     name = PurePosixPath(path).name.lower()
     return name in CHECK_SETUP_NAMES or name.startswith(CHECK_SETUP_PREFIXES)
-
-
-def is_compiled(path: str) -> bool:
-    """Return whether a file must be compiled before tests can use it."""
-    return path.lower().endswith(COMPILED_SUFFIXES)

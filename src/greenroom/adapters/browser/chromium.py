@@ -21,7 +21,6 @@ from playwright.async_api import TimeoutError as TooLate
 from greenroom.adapters.browser.browser_folder import BrowserFolder, open_browser_folder
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.ports.browser import (
-    Browser,
     BrowserFault,
     Click,
     EgressEndpoint,
@@ -344,8 +343,3 @@ async def _end_quietly(end: Callable[[], Awaitable[None]]) -> None:
     with suppress(Error, TimeoutError):
         async with asyncio.timeout(CLOSE_TIMEOUT_S):
             await end()
-
-
-def make_browser(gates: EgressOpener, program: str, headless: bool | None) -> Browser:
-    """Return a browser that uses these egress proxies."""
-    return Chromium(gates, program, headless=headless)

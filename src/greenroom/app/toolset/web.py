@@ -249,7 +249,7 @@ class LazyBrowser:
 
     def _make(self) -> Browser:
         try:
-            from greenroom.adapters.browser.chromium import make_browser
+            from greenroom.adapters.browser.chromium import Chromium
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("playwright"):
                 raise
@@ -264,4 +264,4 @@ class LazyBrowser:
             all_hosts = (*hosts, *(local_hosts if ANY_HOST in hosts else ()))
             return open_egress(web.local, web.ports, all_hosts, self._make_blocker(hosts))
 
-        return make_browser(open_gate, self._settings.program, self._settings.headless)
+        return Chromium(open_gate, self._settings.program, headless=self._settings.headless)
