@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from greenroom.adapters.storage.database import DATABASE_NAME, list_team_names
 from greenroom.app.messages import shorten_names, translate
-from greenroom.core.base.errors import RefusedError, Rejection
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
 
@@ -89,10 +89,6 @@ def pick_team(teams: Sequence[TeamId], text: str) -> TeamId:
 
 def _join_newest(teams: Sequence[TeamId]) -> str:
     return shorten_names(list(reversed(teams)))
-
-
-def make_refusal(code: str, why: str, hint: str = "") -> RefusedError:
-    return RefusedError(Rejection(code=code, why=why, hint=hint))
 
 
 def find_short_ids(teams: Sequence[TeamId], *, min_length: int = 3) -> dict[TeamId, str]:

@@ -21,7 +21,7 @@ from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import UNLIMITED, Limits
 from greenroom.core.base.clock import Clock
-from greenroom.core.base.errors import RefusedError, Rejection, RunsElsewhere, WorldFault
+from greenroom.core.base.errors import RefusedError, Rejection, RunsElsewhere, WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_archived, decode_event, decode_outcome, encode_intent, validate_intent
@@ -269,9 +269,7 @@ class Runtime:
         """Return the newest version of the team. Raise `RefusedError` if version `at` does not exist."""
         head = (await self.log.head(team)).version
         if not 1 <= at <= head:
-            raise RefusedError(
-                Rejection(code="no_such_version", why=translate("runs.no_such_version", team=team, head=head, at=at))
-            )
+            raise make_refusal("no_such_version", translate("runs.no_such_version", team=team, head=head, at=at))
         return head
 
     async def archive(self, team: TeamId, kind: ArchiveKind) -> AsyncIterator[ArchivedRecord]:
@@ -305,21 +303,15 @@ class Runtime:
         row = await self.log.find(team, "task", task)
         record_ = decode_archived(row) if row else None
         if not isinstance(record_, Task):
-            raise RefusedError(
-                Rejection(code="unknown_task", why=translate("lookup.unknown_task", team=team, task=task))
-            )
+            raise make_refusal("unknown_task", translate("lookup.unknown_task", team=team, task=task))
         return read_ended_status(record_)
 
     async def wait(self, team: TeamId, task: TaskId) -> TaskStatus:
         """Wait until a task that runs here is over, or cannot continue by itself."""
         host = self._hosts.get(team)
         if host is None:
-            raise RefusedError(
-                Rejection(
-                    code="not_run_here",
-                    why=translate("runtime.not_run_here", team=team),
-                    hint=translate("runtime.start_first"),
-                )
+            raise make_refusal(
+                "not_run_here", translate("runtime.not_run_here", team=team), translate("runtime.start_first")
             )
         if task not in host.state.tasks:
             return await self.status(team, task)
@@ -423,7 +415,7 @@ class Runtime:
 
 
 def _make_exists_error(team: TeamId) -> RefusedError:
-    return RefusedError(Rejection(code="team_exists", why=translate("runtime.team_exists", team=team)))
+    return make_refusal("team_exists", translate("runtime.team_exists", team=team))
 
 
 async def _submit(host: TeamHost, *intents: Intent) -> None:

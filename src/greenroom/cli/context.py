@@ -25,7 +25,7 @@ from greenroom.cli.process import end_at_once, find_ending_signals, open_answer_
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.progress import Progress, progress_for
 from greenroom.cli.setup import Access, CommandSetup, read_setup
-from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import Bug, GreenroomError, WorldFault
 from greenroom.core.ports.executor import CapabilitiesFactory
 
 
@@ -168,8 +168,3 @@ def render_command(cli: Invocation, *words: str) -> str:
     """Return a command line to type, with the same `--home`."""
     home = ("--home", shlex.quote(str(cli.setup.home))) if cli.setup.home else ()
     return " ".join((os.environ.get("GREENROOM_CALLED_AS", "greenroom"), *home, *words))
-
-
-def make_refusal(code: str, why: str, hint: str = "") -> RefusedError:
-    """Make a refusal: a code for programs, a sentence, and what to type instead."""
-    return RefusedError(Rejection(code=code, why=why, hint=hint))

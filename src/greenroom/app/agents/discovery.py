@@ -26,7 +26,7 @@ from greenroom.app.settings.schema import shorten
 from greenroom.app.settings.values import BadValue, Reader
 from greenroom.app.settings.values import parse_text as line
 from greenroom.app.workspace import find_workspace_root
-from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import RefusedError, WorldFault, make_refusal
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.spec import AgentSpec
 
@@ -100,7 +100,7 @@ class Agents:
         if caller is not None:
             raise UnusableAgentFile(caller, translate("agents.no_such_agent", name=name, hint=self._hint(name)))
         why = translate("agents.unknown", name=name)
-        raise RefusedError(Rejection(code="unknown_agent", why=why, hint=self._hint(name)))
+        raise make_refusal("unknown_agent", why, self._hint(name))
 
     def get_called(self, caller: AgentFile, name: str) -> AgentFile | None:
         """Return an agent that a file calls. Raise an error if there is none. None stands for an agent that is not
@@ -381,11 +381,9 @@ def _check_field(field: str, value: object, read: Reader) -> None:
         read(value)
     except BadValue as expected:
         why = translate("agents.bad_field", value=shorten(value), field=field)
-        raise RefusedError(
-            Rejection(code=f"bad_{field}", why=why, hint=translate("agents.must_be", expected=expected))
-        ) from None
+        raise make_refusal(f"bad_{field}", why, translate("agents.must_be", expected=expected)) from None
 
 
 def _make_taken_error(name: str, path: Path) -> RefusedError:
     why = translate("agents.exists", name=name, path=path)
-    return RefusedError(Rejection(code="agent_exists", why=why, hint=translate("agents.edit_or_rename")))
+    return make_refusal("agent_exists", why, translate("agents.edit_or_rename"))

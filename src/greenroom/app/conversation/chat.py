@@ -23,13 +23,13 @@ from greenroom.app.conversation.start import (
     read_model_name,
     replace_model,
 )
-from greenroom.app.lookup import LAST, make_refusal, resolve_id
+from greenroom.app.lookup import LAST, resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
-from greenroom.core.base.errors import Bug, StoreFault
+from greenroom.core.base.errors import Bug, StoreFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TaskId, TeamId, ThreadId, thread_id
 from greenroom.core.base.records import encode, evolve, record
 from greenroom.core.ports.executor import LiveEvent

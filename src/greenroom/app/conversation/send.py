@@ -8,10 +8,10 @@ from contextlib import suppress
 from typing import Final, Literal
 
 from greenroom.app.conversation.capability_names import TEAM_RUN
-from greenroom.app.lookup import TaskReference, make_refusal
+from greenroom.app.lookup import TaskReference
 from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import RefusedError
+from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import AgentId, TaskId, ThreadId, thread_id
 from greenroom.core.base.records import record
 from greenroom.core.rules.intents import PostNote, QueueSteps, RemoveStep

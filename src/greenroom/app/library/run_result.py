@@ -23,10 +23,9 @@ from greenroom.core.base.errors import (
     IncompleteAnswer,
     ModelFault,
     ProviderFault,
-    RefusedError,
-    Rejection,
     StoreFault,
     WorldFault,
+    make_refusal,
 )
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve
@@ -228,7 +227,7 @@ def make_run_error(state: str, why: str, *, resume_hint: str, partial: str = "")
     values = {"state": state, "why": why.removeprefix("limit: "), "resume_hint": resume_hint}
     messages = ERROR_MESSAGES.get(state, ("library.stopped", "library.continue_with"))
     message, hint = (translate(key, **values) for key in messages)
-    return RefusedError(Rejection(code=state, why=message, hint=hint))
+    return make_refusal(state, message, hint)
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder, is_v
 from greenroom.app.settings.schema import LimitSettings, Raw, check_value, read_toml, shorten, suggest_name
 from greenroom.app.settings.values import BadValue, Reader
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import RefusedError, WorldFault, make_refusal
 from greenroom.core.base.ids import has_mixed_scripts, is_lookalike
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.spec import AgentSpec
@@ -115,7 +115,7 @@ def make_unknown_charter_error(root: Path, name: str, language: str) -> RefusedE
         hint = charter_phrase("meant", language, near=near[0])
     elif charter_names:
         hint = f"{charter_phrase('there_are', language, known=', '.join(charter_names))} {hint}"
-    return RefusedError(Rejection(code="unknown_team", why=charter_phrase("unknown", language, name=name), hint=hint))
+    return make_refusal("unknown_team", charter_phrase("unknown", language, name=name), hint)
 
 
 def read_charter(root: Path, path: Path, fallback_language: str = "") -> Charter:
@@ -293,7 +293,7 @@ def write_charter(root: Path, new_charter: NewCharter) -> Path:
         create_file(path, charter_phrase("template", new_charter.language, **variables))
     except FileExistsError:
         why = charter_phrase("exists", new_charter.language, name=new_charter.name, path=path)
-        raise RefusedError(Rejection(code="team_exists", why=why)) from None
+        raise make_refusal("team_exists", why) from None
     except OSError as error:
         raise WorldFault("organisation.charter_not_writable", path=path, strerror=error.strerror) from None
     return path
@@ -308,22 +308,18 @@ def _check_new_charter(root: Path, new_charter: NewCharter) -> None:
     )
     if similar_name is not None:
         why = charter_phrase("alike", new_charter.language, name=new_charter.name, other=similar_name)
-        raise RefusedError(Rejection(code="team_exists", why=why))
+        raise make_refusal("team_exists", why)
     for name in new_charter.people:
         _check_value("bad_person", names.parse_name, name, new_charter.language)
     repeated_name = next((name for name in new_charter.people if new_charter.people.count(name) > 1), None)
     if repeated_name is not None:
-        raise RefusedError(
-            Rejection(code="bad_name", why=charter_phrase("twice", new_charter.language, name=repeated_name))
-        )
+        raise make_refusal("bad_name", charter_phrase("twice", new_charter.language, name=repeated_name))
     for why in find_bad_names(new_charter.people, (DEFAULT_MANAGER,), new_charter.language, new_charter.others):
-        raise RefusedError(
-            Rejection(code="bad_name", why=why, hint=charter_phrase("with_person", new_charter.language))
-        )
+        raise make_refusal("bad_name", why, charter_phrase("with_person", new_charter.language))
     if new_charter.model:
         _check_value("bad_model", names.parse_model, new_charter.model, new_charter.language)
     if new_charter.no_model:
-        raise RefusedError(Rejection(code="bad_name", why=new_charter.no_model))
+        raise make_refusal("bad_name", new_charter.no_model)
 
 
 def _check_value(code: str, read: Reader, value: str, language: str) -> None:
@@ -332,4 +328,4 @@ def _check_value(code: str, read: Reader, value: str, language: str) -> None:
     except BadValue as expected:
         hint = charter_phrase("must_be_model" if code == "bad_model" else "must_be", language, unfit=expected)
         why = charter_phrase(code, language, name=shorten(value))
-        raise RefusedError(Rejection(code="bad_name", why=why, hint=hint)) from None
+        raise make_refusal("bad_name", why, hint) from None

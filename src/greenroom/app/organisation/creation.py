@@ -23,7 +23,7 @@ from greenroom.app.runtime import ORPHAN_CHECK_S, Runtime
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.toolset.toolbox import Toolbox
 from greenroom.core.base.amounts import Limits
-from greenroom.core.base.errors import RefusedError, Rejection, RunsElsewhere, StoreFault, WorldFault
+from greenroom.core.base.errors import RefusedError, RunsElsewhere, StoreFault, WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId, is_lookalike
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import AddAgent, AddParticipants, AddTask, ChangeAgent, Intent, SetLimits
@@ -235,9 +235,7 @@ async def find_team_by_id(runtime: Runtime, name: str) -> TeamId | None:
         return None
     if BASE_TASK not in state.tasks:
         why = translate("organisation.team_over", name=state.team.name, team=team)
-        raise RefusedError(
-            Rejection(code="team_over", why=why, hint=translate("organisation.see_what_it_did", team=team))
-        )
+        raise make_refusal("team_over", why, translate("organisation.see_what_it_did", team=team))
     return team
 
 

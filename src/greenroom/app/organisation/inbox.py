@@ -17,7 +17,7 @@ from greenroom.app.messages import MESSAGES, phrase, translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus, read_status
 from greenroom.app.toolset.redaction import SecretRedactor
-from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, ApprovalId, GroupId, StageId, SubtaskId, TaskId, TeamId, WaitingId
 from greenroom.core.base.records import record, to_full_dict
 from greenroom.core.rules.origins import ABOUT_KEY
@@ -261,9 +261,7 @@ async def read_states(runtime: Runtime, team: TeamId, kind: str, *, secrets: Ite
             portraits = {step.step_id: format_step(step) for step in await _read_steps(runtime, team)}
         case _:
             why = translate("organisation.no_state_type", kind=kind)
-            raise RefusedError(
-                Rejection(code="unknown_type", why=why, hint=translate("hints.there", there=", ".join(STATE_TYPES)))
-            )
+            raise make_refusal("unknown_type", why, translate("hints.there", there=", ".join(STATE_TYPES)))
     return serialise_states(portraits, secrets)
 
 

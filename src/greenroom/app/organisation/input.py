@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from greenroom.app.messages import phrase
 from greenroom.app.organisation.phrases import command_phrases
-from greenroom.core.base.errors import RefusedError, Rejection
+from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.records import Data, record
 
 COMMAND_ALIASES: Final = {
@@ -170,7 +170,7 @@ def find_mentions(text: str, agents: Collection[str]) -> tuple[str, ...]:
 
 
 def _make_unclear_error(name: str, language: str, /, **known: object) -> RefusedError:
-    return RefusedError(Rejection(code="unclear", why=phrase("input", name, language, **known)))
+    return make_refusal("unclear", phrase("input", name, language, **known))
 
 
 def _split(text: str) -> tuple[str, str]:

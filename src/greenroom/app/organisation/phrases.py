@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from greenroom.app.messages import MESSAGES, Phrases, phrase
-from greenroom.core.base.errors import RefusedError, Rejection
+from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import TaskId, is_lookalike, task_id
 
 ORGANISATION_KIT: Final = "organisation"
@@ -26,7 +26,7 @@ def build_refusal(code: str, hint: str, language: str, **known: object) -> Refus
     """Make a refusal with a hint. `there` lists the alternatives; an empty list is shown as such."""
     known["there"] = known.get("there") or phrase("hints", "none", language)
     why = phrase("refusals", code, language, **known)
-    return RefusedError(Rejection(code=code, why=why, hint=phrase("hints", hint, language, **known)))
+    return make_refusal(code, why, phrase("hints", hint, language, **known))
 
 
 def make_dismissed_error(team: str, language: str) -> RefusedError:

@@ -20,14 +20,14 @@ from greenroom.adapters.git.worktree import GitWorktrees
 from greenroom.app.conversation.capability_names import CHANGE_RUN, CHANGING_RUNS, TEAM_RUN
 from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.conversation.send import send_to_run
-from greenroom.app.lookup import TaskReference, make_refusal
+from greenroom.app.lookup import TaskReference
 from greenroom.app.messages import to_one_line, translate
 from greenroom.app.messages.findings import explain_reason
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder, worktrees_folder
 from greenroom.app.settings.layers import load_settings
 from greenroom.app.toolset.redaction import remove_secrets
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.ports.codec import decode_event

@@ -6,10 +6,9 @@ from msgspec import convert
 
 from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.tools.tool import CardedTool, make_card
-from greenroom.app.lookup import make_refusal
 from greenroom.app.messages import translate
 from greenroom.app.teams.start import ARCHITECT, CODE_WRITER, SPLIT, name_members, plan_subtask
-from greenroom.core.base.errors import Rejection
+from greenroom.core.base.errors import Rejection, make_refusal
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome, StepContext

@@ -41,7 +41,7 @@ from greenroom.app.settings.layers import is_shared_folder
 from greenroom.app.settings.schema import Settings, join_key, read_toml
 from greenroom.app.toolset.toolbox import ToolSource
 from greenroom.app.trust import IsTrusted, TrustItem
-from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import RefusedError, WorldFault, make_refusal
 from greenroom.core.base.records import Data, encode, record
 
 PROJECT_FILE: Final = ".mcp.json"
@@ -573,4 +573,4 @@ def _parse_header(text: str) -> tuple[str, str]:
 
 
 def _make_usage_error(why: str, hint: str) -> RefusedError:
-    return RefusedError(Rejection(code="usage", why=why, hint=hint))
+    return make_refusal("usage", why, hint)

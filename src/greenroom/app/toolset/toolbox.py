@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED, DEFAULT_TOOLS
 from greenroom.app.messages import translate
-from greenroom.core.base.errors import RefusedError, Rejection
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import CloseCallback, Outcome
 from greenroom.core.ports.model import ToolSpec
@@ -46,7 +46,7 @@ class Toolbox:
         if tool is None:
             near = get_close_matches(name, self._tools, n=1)
             hint = translate("hints.meant", near=near[0]) if near else translate("tools.see_list")
-            raise RefusedError(Rejection(code="unknown_tool", why=translate("tools.unknown", name=name), hint=hint))
+            raise make_refusal("unknown_tool", translate("tools.unknown", name=name), hint)
         return tool
 
     def equip(self, spec: AgentSpec, *, default: Collection[str] = ()) -> AgentSpec:

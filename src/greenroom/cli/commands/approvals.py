@@ -10,7 +10,7 @@ from rich.text import Text
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import translate
 from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
-from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import (
     is_confirmation,
@@ -23,7 +23,7 @@ from greenroom.cli.interactive.approvals import (
 from greenroom.cli.options import Id
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import shorten
-from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.rules.intents import AnswerApproval

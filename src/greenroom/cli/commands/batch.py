@@ -16,7 +16,7 @@ from greenroom.app.runs.workspaces import open_workspace
 from greenroom.app.settings.layers import is_visible
 from greenroom.app.teams.analysis import TeamAnalyst
 from greenroom.cli.commands.run import start_team
-from greenroom.cli.context import Invocation, invoke, make_refusal
+from greenroom.cli.context import Invocation, invoke
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import (
     TeamChoice,
@@ -40,6 +40,7 @@ from greenroom.cli.options import (
     read_stdin,
 )
 from greenroom.cli.start import ask_trust
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.records import evolve
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan import Plan, PlannedSubtask

@@ -25,7 +25,7 @@ from greenroom.app.runs.workspaces import (
     list_run_worktrees,
     open_workspace,
 )
-from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import (
     is_confirmation,
@@ -38,7 +38,7 @@ from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
 from greenroom.cli.render.words import shorten
-from greenroom.core.base.errors import RefusedError
+from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.files import is_governing

@@ -22,7 +22,7 @@ from greenroom.app.runs.workspaces import tell_run as tell_rewound
 from greenroom.app.toolset.pipeline import answer_pending
 from greenroom.cli.commands.chat import reopen
 from greenroom.cli.commands.run import resume_run
-from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
+from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.follow import follow_attended
 from greenroom.cli.interactive.report import report_ending
@@ -44,7 +44,7 @@ from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.start import ask_trust, new_limits
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.rules.intents import CancelTask, PauseTask, PauseTeam, ResumeTask, ResumeTeam
 from greenroom.core.state.task import TaskEnded

@@ -26,7 +26,7 @@ from greenroom.app.messages import translate
 from greenroom.app.settings.home import HOME_VARIABLE
 from greenroom.app.settings.schema import SandboxSettings
 from greenroom.app.toolset.sandbox import TIER_CACHE_FILE, SandboxMode, find_folder_sandbox
-from greenroom.cli.context import Invocation, invoke, make_refusal
+from greenroom.cli.context import Invocation, invoke
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import follow
 from greenroom.cli.interactive.report import report_ending
@@ -34,7 +34,7 @@ from greenroom.cli.options import Record, Replay, RunOptions
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.progress import RowProgress
 from greenroom.cli.render.team import TeamHistory
-from greenroom.core.base.errors import GreenroomError, WorldFault
+from greenroom.core.base.errors import GreenroomError, WorldFault, make_refusal
 from greenroom.core.base.records import evolve
 from greenroom.core.state.team import OwnerChanged
 from greenroom.testing import demo_run as job

@@ -34,12 +34,12 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import worktrees_folder
 from greenroom.app.store_check import copy_readable_store, find_damage, find_damaged_snapshots
 from greenroom.app.toolset.sandbox import find_folder_sandbox, find_strongest_sandbox
-from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import Column, FittedTable, make_row
 from greenroom.cli.render.questions import confirm
-from greenroom.core.base.errors import GreenroomError, StoreFault
+from greenroom.core.base.errors import GreenroomError, StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.codec import SCHEMA_VERSION
 from greenroom.core.ports.log import StreamInfo

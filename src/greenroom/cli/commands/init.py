@@ -31,14 +31,14 @@ from greenroom.app.messages import set_language, translate
 from greenroom.app.settings.keys import key_for, save_key
 from greenroom.app.settings.layers import list_settings, list_settings_files, load_settings
 from greenroom.app.settings.schema import Settings
-from greenroom.cli.context import Invocation, make_refusal
+from greenroom.cli.context import Invocation
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.process import open_answer_stream
 from greenroom.cli.render.output import Column, FittedTable, Output, make_row
 from greenroom.cli.render.progress import Progress, progress_for
 from greenroom.cli.render.questions import PersonLeft, ask, ask_secret, choose
 from greenroom.cli.setup import read_setup
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.records import record
 
 

@@ -27,12 +27,12 @@ from greenroom.app.toolset.mcp import (
     open_listings,
 )
 from greenroom.app.trust import open_trust_store
-from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import confirm
 from greenroom.cli.render.words import shorten
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.records import Data
 
 SERVER_COLUMNS: Final = (

@@ -53,7 +53,7 @@ from greenroom.cli.render.words import (
     status_word,
 )
 from greenroom.cli.start import new_limits
-from greenroom.core.base.errors import RefusedError, Rejection, WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import record as as_record
 from greenroom.core.rules.intents import PauseTeam, RemoveAgent
@@ -92,7 +92,7 @@ async def org_new(
     language, root = language or cli.app.language, cli.app.root
     if language not in LANGUAGES:
         why = phrase("charter", "no_language", cli.app.language, language=language, known=", ".join(LANGUAGES))
-        raise RefusedError(Rejection(code="bad_language", why=why))
+        raise make_refusal("bad_language", why)
     people, others = tuple(person or (_find_login(),)), tuple(cli.app.agents().specs)
     no_model = explain_bad_model(cli, model, language)
     new_charter = NewCharter(name=name, people=people, language=language, model=model, others=others, no_model=no_model)

@@ -13,7 +13,7 @@ from greenroom.app.messages import translate
 from greenroom.app.settings.home import create_file
 from greenroom.app.teams.analysis import TeamProposal, complete_plan, refuse_disabled
 from greenroom.app.teams.replan import build_replan, read_plan
-from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
+from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import (
     PlannerOption,
@@ -26,7 +26,7 @@ from greenroom.cli.interactive.plan_review import (
 )
 from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, RunOptions, ToDo, read_request
 from greenroom.cli.render.output import strip_control_characters
-from greenroom.core.base.errors import RefusedError
+from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, to_full_dict
 from greenroom.core.ports.codec import to_json_dict

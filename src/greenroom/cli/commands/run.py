@@ -26,7 +26,7 @@ from greenroom.app.teams.start import LEAD, create_planned_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
 from greenroom.cli.commands.change import diff, discard, report_recovered
-from greenroom.cli.context import Invocation, invoke, make_refusal, render_command
+from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
 from greenroom.cli.interactive.plan_review import PlannerOption, TeamChoice, choose_team
@@ -54,7 +54,7 @@ from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
 from greenroom.cli.start import RunPlan, describe_limits, plan_run
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.errors import GreenroomError
+from greenroom.core.base.errors import GreenroomError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.checks import Check

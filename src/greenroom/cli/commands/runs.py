@@ -17,7 +17,7 @@ from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.task_status import read_status
 from greenroom.app.teams.report import count_subtasks
-from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
 from greenroom.cli.interactive.report import name_way_on, summarise
@@ -34,7 +34,7 @@ from greenroom.cli.render.team import (
 )
 from greenroom.cli.render.team_progress import render_results, subtask_fields
 from greenroom.cli.render.words import shorten
-from greenroom.core.base.errors import StoreFault
+from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.log import StreamInfo

@@ -25,7 +25,7 @@ from greenroom.app.organisation.people import HumanAgent, find_shared_task
 from greenroom.app.organisation.phrases import BASE_TASK, make_dismissed_error, make_unknown_agent_error
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.toolset.manual_call import create_manual_call, run_manual_call
-from greenroom.cli.context import Invocation, make_refusal
+from greenroom.cli.context import Invocation
 from greenroom.cli.errors import Json, StdoutFault, error_fields, explain
 from greenroom.cli.exit_codes import Exit, exit_for_error
 from greenroom.cli.interactive.approvals import keep_rule, parse_answer
@@ -35,7 +35,7 @@ from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT
 from greenroom.cli.render.team import render_open_tasks, render_waits
 from greenroom.cli.render.words import describe_pause, end_word, inbox_phrase
-from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault
+from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.rules.messages import VERB_KEYS
 from greenroom.core.state.team_state import TeamState

@@ -25,7 +25,7 @@ from greenroom.app.conversation.chat_input import (
 from greenroom.app.messages import translate
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.questions import forget_typed, yes_or_no
-from greenroom.core.base.errors import RefusedError, Rejection
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.text import remove_control_characters
 
 TERMINAL_PATH: Final = Path("/dev/tty")
@@ -130,14 +130,14 @@ class PlainLines:
     def _decode_line(self, line: bytes) -> str:
         if len(line) > MAX_LINE_BYTES:
             why = translate("lines.stdin_line_too_long", count=self._count)
-            raise RefusedError(Rejection(code="too_long", why=why, hint=translate("lines.split")))
+            raise make_refusal("too_long", why, translate("lines.split"))
         try:
             text = line.decode("utf-8-sig").rstrip("\r")
         except UnicodeDecodeError:
             text = "\0"
         if "\0" in text:
             why = translate("lines.stdin_line_not_utf8", count=self._count)
-            raise RefusedError(Rejection(code="no_text", why=why, hint=translate("lines.use_utf8")))
+            raise make_refusal("no_text", why, translate("lines.use_utf8"))
         return text
 
 

@@ -35,7 +35,7 @@ from greenroom.app.organisation.phrases import BASE_TASK
 from greenroom.app.runtime import LoggedEvent
 from greenroom.app.task_status import TaskStatus, read_status
 from greenroom.app.team_host import TeamHost
-from greenroom.cli.context import Invocation, make_refusal, render_command
+from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.follow import SETTLE_GRACE_S
 from greenroom.cli.options import RunOptions
@@ -51,7 +51,7 @@ from greenroom.cli.render.words import (
 )
 from greenroom.cli.start import ask_trust, check_servers
 from greenroom.core.base.amounts import UNLIMITED
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
 from greenroom.core.base.records import evolve, record
 from greenroom.core.rules.intents import ResumeTask, ResumeTeam, SetLimits

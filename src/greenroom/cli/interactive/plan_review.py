@@ -20,12 +20,12 @@ from greenroom.app.messages import translate
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
 from greenroom.app.teams.metrics import read_metrics
 from greenroom.app.teams.start import name_members
-from greenroom.cli.context import Invocation, make_refusal
+from greenroom.cli.context import Invocation
 from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.start import ask_trust
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.errors import WorldFault
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, PlannerKind, Range
 from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
 

@@ -116,6 +116,11 @@ class RefusedError(GreenroomError):
         return fallback if text.startswith(key) else text
 
 
+def make_refusal(code: str, why: str, hint: str = "") -> RefusedError:
+    """Make a refusal: a code for programs, a sentence, and what to type instead."""
+    return RefusedError(Rejection(code=code, why=why, hint=hint))
+
+
 class ModelFault(GreenroomError):
     """The model's reply cannot be used. A tool raises it to make the model try again; the model reads the text."""
 
