@@ -91,7 +91,6 @@ def parse_bool(value: object) -> bool:
 
 
 def int_between(minimum: int, maximum: int) -> Reader:
-
     def read(value: object) -> int:
         if type(value) is not int or not minimum <= value <= maximum:
             raise BadValue("values.number_between", minimum=minimum, maximum=maximum)
@@ -212,22 +211,6 @@ class KeyTarget:
     read: Reader
 
 
-@record
-class RefusedKey:
-    """Why a key is refused, and what to do: a code of a message."""
-
-    why: str
-
-
-_LATER: Final = RefusedKey(why="specs.no_effect_yet")
-_SECRET: Final = RefusedKey(why="specs.secret")
-_ADDRESS: Final = RefusedKey(why="specs.address")
-_LIMIT: Final = RefusedKey(why="specs.limit")
-_RETRY: Final = RefusedKey(why="specs.retry")
-_FUNCTION: Final = RefusedKey(why="specs.function")
-_RUN: Final = RefusedKey(why="specs.run")
-_ROO: Final = RefusedKey(why="specs.roo")
-
 OWN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "name": KeyTarget(path=NAME_PATH, read=parse_name),
     "role": KeyTarget(path=("role",), read=parse_text),
@@ -288,27 +271,23 @@ FOREIGN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "communication_protocol": OWN_KEYS["cooperation.protocol"],
 }
 
-REFUSED_KEYS: Final[Mapping[str, RefusedKey]] = {
-    **dict.fromkeys(("id", "type"), _ROO),
-    **dict.fromkeys(("kind", "proof", "in_multi_agent", "non_interactive"), _RUN),
-    **dict.fromkeys(("multiline_inputer", "confirm_callback"), _FUNCTION),
-    **dict.fromkeys(("llm_max_retries", "llm_retry_delay"), _RETRY),
-    **dict.fromkeys(("key", "api_key", "key_env", "token", "headers"), _SECRET),
-    **dict.fromkeys(("base_url", "api_base", "url"), _ADDRESS),
-    **dict.fromkeys(("limits", "max_cost", "max_time"), _LIMIT),
-    **dict.fromkeys(("summary_on_send", "clear_after_send_message"), _LATER),
-    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth"), _LATER),
-    "human_config": _LATER,
-    "use_methodology": _LATER,
-    "use_analysis": _LATER,
-    "force_save_memory": _LATER,
-    "files": _LATER,
-    "agent_type": _LATER,
-    "version": RefusedKey(why="specs.computed"),
-    "execute_tool_confirm": RefusedKey(why="specs.choice_of_person"),
-    "disable_file_edit": RefusedKey(why="specs.jarvis_only"),
-    "max_tokens": RefusedKey(why="specs.ambiguous_tokens"),
+REFUSED_KEYS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("id", "type"), "specs.roo"),
+    **dict.fromkeys(("kind", "proof", "in_multi_agent", "non_interactive"), "specs.run"),
+    **dict.fromkeys(("multiline_inputer", "confirm_callback"), "specs.function"),
+    **dict.fromkeys(("llm_max_retries", "llm_retry_delay"), "specs.retry"),
+    **dict.fromkeys(("key", "api_key", "key_env", "token", "headers"), "specs.secret"),
+    **dict.fromkeys(("base_url", "api_base", "url"), "specs.address"),
+    **dict.fromkeys(("limits", "max_cost", "max_time"), "specs.limit"),
+    **dict.fromkeys(("summary_on_send", "clear_after_send_message", "human_config", "files"), "specs.no_effect_yet"),
+    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth", "agent_type"), "specs.no_effect_yet"),
+    **dict.fromkeys(("use_methodology", "use_analysis", "force_save_memory"), "specs.no_effect_yet"),
+    "version": "specs.computed",
+    "execute_tool_confirm": "specs.choice_of_person",
+    "disable_file_edit": "specs.jarvis_only",
+    "max_tokens": "specs.ambiguous_tokens",
 }
+"""Keys that are refused, and the message that says why and what to do."""
 
 DESIGN_KEYS: Final[Mapping[Design, Mapping[str, KeyTarget]]] = {
     "jarvis": {"disable_file_edit": KeyTarget(path=NO_FILE_EDIT_PATH, read=parse_bool)},
@@ -323,7 +302,7 @@ DESIGN_KEYS: Final[Mapping[Design, Mapping[str, KeyTarget]]] = {
 """Keys with a special meaning in one design."""
 
 TABLE_KEYS: Final = ("cooperation",)
-ALL_KEYS: Final[Mapping[str, KeyTarget | RefusedKey]] = {**OWN_KEYS, **FOREIGN_KEYS, **REFUSED_KEYS}
+ALL_KEYS: Final[Mapping[str, KeyTarget | str]] = {**OWN_KEYS, **FOREIGN_KEYS, **REFUSED_KEYS}
 
 
 def normalise_key(key: str) -> str:
@@ -354,8 +333,8 @@ def find_target(key: str, design: Design | None) -> KeyTarget:
     match target:
         case KeyTarget():
             return target
-        case RefusedKey():
-            raise BadKey(key, translate(target.why))
+        case str():
+            raise BadKey(key, translate(target))
         case None:
             raise BadKey(
                 key, translate("specs.unknown_key", hint=_suggest_key(key, {*ALL_KEYS, *design_keys, DESIGN_KEY}))
@@ -501,10 +480,7 @@ def _make_duplicate_error(key: str, other: str) -> BadKey:
 def _refuse_raised_limit(by_path: Mapping[FieldPath, tuple[str, object]]) -> None:
     key, rounds = by_path.get(("turn", "rounds"), ("", 0))
     if cast("int", rounds) > DEFAULT_MAX_TURNS:
-        raise BadKey(
-            key,
-            translate("specs.above_limit", limit=DEFAULT_MAX_TURNS),
-        )
+        raise BadKey(key, translate("specs.above_limit", limit=DEFAULT_MAX_TURNS))
 
 
 def _build_spec(fields_by_path: Mapping[FieldPath, object]) -> AgentSpec:
