@@ -5,7 +5,6 @@ Planners by rules, by a model and by a manager all make the same `Plan`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Final, Literal, Self
 
 from msgspec import Meta
@@ -197,8 +196,3 @@ class TeamDecision:
     is_team: bool
     code: str
     reason: str
-
-
-def find_subtasks(plan: Plan) -> Mapping[str, PlannedSubtask]:
-    """Return the subtasks by id."""
-    return {subtask.id: subtask for subtask in plan.subtasks}

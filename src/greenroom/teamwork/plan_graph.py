@@ -10,16 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from operator import itemgetter
 from typing import Final
 
-from greenroom.teamwork.plan import (
-    MAX_REQUEST,
-    Phase,
-    Plan,
-    PlanFault,
-    PlannedSubtask,
-    Strategy,
-    TeamSettings,
-    find_subtasks,
-)
+from greenroom.teamwork.plan import MAX_REQUEST, Phase, Plan, PlanFault, PlannedSubtask, Strategy, TeamSettings
 
 BASELINE_SUBTASK: Final = "baseline"
 SPLIT_SUBTASK: Final = "split"
@@ -90,7 +81,7 @@ def is_inside(path: str) -> bool:
 
 
 def _check_dependencies(plan: Plan) -> PlanFault | None:
-    known = find_subtasks(plan)
+    known = [subtask.id for subtask in plan.subtasks]
     for index, subtask in enumerate(plan.subtasks):
         for name in subtask.dependencies:
             if name not in known:
@@ -134,12 +125,11 @@ def build_phases(plan: Plan, strategy: Strategy = "priority-based") -> tuple[Pha
 
 def find_critical_path(plan: Plan) -> tuple[str, ...]:
     """Return the ids of the chain of dependencies that takes longest, in their order. Raise `PlanFault` for a cycle."""
-    known, paths = find_subtasks(plan), dict[str, tuple[int, tuple[str, ...]]]()
-    for phase in build_phases(plan, "dependency-only"):
-        for name in phase.subtasks:
-            needs = (paths[need] for need in known[name].dependencies)
-            seconds, path = max(needs, key=itemgetter(0), default=(0, ()))
-            paths[name] = seconds + known[name].seconds, (*path, name)
+    known, paths = {subtask.id: subtask for subtask in plan.subtasks}, dict[str, tuple[int, tuple[str, ...]]]()
+    for name in (name for phase in build_phases(plan, "dependency-only") for name in phase.subtasks):
+        needs = (paths[need] for need in known[name].dependencies)
+        seconds, path = max(needs, key=itemgetter(0), default=(0, ()))
+        paths[name] = seconds + known[name].seconds, (*path, name)
     return max(paths.values(), key=itemgetter(0), default=(0, ()))[1]
 
 

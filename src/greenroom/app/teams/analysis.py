@@ -52,8 +52,6 @@ MAX_FILES_SHOWN: Final = 400
 READ_SHARE: Final = 10 / 11
 """The share of an agent's tokens that its model reads, not writes."""
 
-Notify = Callable[[str], None]
-
 
 @record
 class TeamProposal:
@@ -86,7 +84,7 @@ class TeamAnalyst:
         *,
         model: str = "",
         measured: Mapping[str, Basis] | None = None,
-        notify: Notify,
+        notify: Callable[[str], None],
         limits: Limits | None = None,
     ) -> None:
         self._app = app

@@ -151,15 +151,11 @@ class SubtaskWorktrees:
 
     def find(self, state: TeamState, step: Step, name: str) -> Executor:
         """Return the tool in the worktree of a step's subtask; a message is read in the agent's own worktree."""
-        candidates = [
-            subtask.subtask_id
-            for subtask in _list_subtasks(state)
-            if (step.subtask_id is None and subtask.agent == step.agent_id and subtask.state == "running")
-            or subtask.subtask_id == step.subtask_id
-        ]
-        for candidate in candidates:
-            if candidate in self._open and name in self._open[candidate].executors:
-                return self._open[candidate].executors[name]
+        for subtask in _list_subtasks(state):
+            is_own = step.subtask_id is None and subtask.agent == step.agent_id and subtask.state == "running"
+            opened = self._open.get(subtask.subtask_id) if is_own or subtask.subtask_id == step.subtask_id else None
+            if opened is not None and name in opened.executors:
+                return opened.executors[name]
         raise WorldFault("teams.no_worktree", agent=step.agent_id, tool=name)
 
     async def close(self) -> None:

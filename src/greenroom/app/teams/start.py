@@ -117,12 +117,6 @@ def plan_subtask(
     )
 
 
-def begin_in_worktree(*, setup: bool) -> tuple[Work, ...]:
-    """Return the first steps of a subtask: open its worktree and, with `setup`, prepare it."""
-    names = (OPEN_WORKSPACE, *((checkout.NAME,) if setup else ()))
-    return tuple(_make_step(name, "Open the worktree.") for name in names)
-
-
 def _make_step(executor: str, intention: str, **arguments: str) -> Work:
     return Work(type="tool", executor=executor, intention=intention, instruction_content=dict(arguments))
 
@@ -141,7 +135,8 @@ def build_stage(
     The checks run on the base commit beside the work. With `splits`, the code is split when the design is there. At the
     end the whole is verified, also if a subtask failed and the others continue.
     """
-    needs, opening = add_barriers(plan, strategy), begin_in_worktree(setup=setup)
+    needs, names = add_barriers(plan, strategy), (OPEN_WORKSPACE, *((checkout.NAME,) if setup else ()))
+    opening = tuple(_make_step(name, "Open the worktree.") for name in names)
     own = [_plan_own(BASELINE_SUBTASK, CHECKS, (*opening, _make_step(BASELINE, "Run the checks.")))]
     if splits:
         designs = tuple(subtask.id for subtask in plan.subtasks if subtask.agent == ARCHITECT)
@@ -153,10 +148,10 @@ def build_stage(
     ]
     judge = {"said": INTEGRATED_MESSAGE, REQUEST_KEY: MEND_MESSAGE.format(request=plan.request)}
     verify = (*opening, _make_step(DELIVER, "Judge the whole.", **judge))
-    names = tuple(subtask.name for subtask in (*own, *work))
+    everything = tuple(subtask.name for subtask in (*own, *work))
     return StagePlan(
         intention=plan.request,
-        subtasks=(*own, *work, evolve(_plan_own(VERIFY_SUBTASK, LEAD, verify, names), anyway=True)),
+        subtasks=(*own, *work, evolve(_plan_own(VERIFY_SUBTASK, LEAD, verify, everything), anyway=True)),
         on_failure=plan.on_failure,
         concurrency=plan.max_concurrent,
     )
@@ -180,13 +175,17 @@ async def create_team_run(
     setup: bool = False,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
 ) -> TeamId:
-    """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name."""
+    """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name.
+
+    With `splits`, the design of an architect can split the code if that is one subtask.
+    """
     agents = name_members(plan.subtasks)
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
     own = {CHECKS: "runs the checks", SPLITTER: "splits the code by the design"}
     members = [(LEAD, lead), *((name, AgentSpec(name=name, role=role, kind="system")) for name, role in own.items())]
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
-    splits = splits and can_split(plan)
+    by_profile = Counter(subtask.agent for subtask in plan.subtasks)
+    splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
     stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, wanted=wanted)
     name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
     task = AddTask(name=name, intention=plan.request, manager=LEAD, stages=(stage,))
@@ -222,9 +221,3 @@ async def create_planned_run(
         setup=bool(read_worktree_setup(root, sandboxed=app.is_sandboxed).line),
         wanted=wanted,
     )
-
-
-def can_split(plan: Plan) -> bool:
-    """Return whether the design of an architect can split the code: it is one subtask, and needs the design."""
-    by_agent = Counter(subtask.agent for subtask in plan.subtasks)
-    return by_agent[ARCHITECT] >= 1 and by_agent[CODE_WRITER] == 1
