@@ -52,6 +52,18 @@ def works(person: Person, run: str) -> None:
     asyncio.run(done())
 
 
+def test_the_worktree_of_a_run_in_another_home_is_kept_and_the_others_are_removed(
+    person: Person, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain(person)
+    works(person, "r1")
+    monkeypatch.chdir(person.root)
+    cleaned = greenroom("workspaces", "clean")
+    assert (cleaned.code, "its run r1 is not in this home: give its home with --home" in cleaned.out) == (0, True)
+    assert greenroom("workspaces", "clean", "--discard").out == "Removed: 1. Left: 0.\n"
+    assert "run r1" not in greenroom("workspaces", "list").out.splitlines()
+
+
 @pytest.mark.parametrize("begin", [plain, no_git], ids=["in git", "outside git"])
 def test_work_without_a_copy_is_said_to_be_there(
     person: Person, begin: object, greenroom: Type, monkeypatch: pytest.MonkeyPatch

@@ -79,7 +79,7 @@ def plan_by_rules(
         evolve(
             draft,
             description=draft.description or request,
-            dependencies=_find_dependencies(draft, drafts) if settings.consider_dependencies else (),
+            dependencies=_find_dependencies(draft, drafts, settings) if settings.consider_dependencies else (),
             required=advice.priority == "required",
             tries=settings.tries,
         )
@@ -96,9 +96,14 @@ def plan_by_rules(
     )
 
 
-def _find_dependencies(draft: PlannedSubtask, drafts: Iterable[PlannedSubtask]) -> tuple[str, ...]:
+def _find_dependencies(
+    draft: PlannedSubtask, drafts: Iterable[PlannedSubtask], settings: TeamSettings
+) -> tuple[str, ...]:
+    """Return what a subtask waits for. By priority, documents begin with the code: when it is designed."""
+    begins_with_code = draft.agent == "documentation" and settings.strategy == "priority-based"
+    wanted = read_rules().subtasks["code-writer"].dependencies if begins_with_code else draft.dependencies
     others = [other.id for other in drafts if other is not draft]
-    return tuple(name for name in others if draft.agent == "review" or name in draft.dependencies)
+    return tuple(name for name in others if draft.agent == "review" or name in wanted)
 
 
 @record

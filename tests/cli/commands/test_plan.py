@@ -74,7 +74,7 @@ def test_a_plan_shows_types_specialists_estimate_subtasks_and_the_critical_path(
         "architect": ("Architecture Design", "architect", [], 1, 300),
         "code": ("Code Implementation", "code-writer", ["architect"], 2, 180),
         "test": ("Test Writing", "test-writer", ["code"], 3, 150),
-        "doc": ("Documentation", "documentation", [], 2, 120),
+        "doc": ("Documentation", "documentation", ["architect"], 2, 120),
         "review": ("Code Review", "review", ["architect", "code", "test", "doc"], 4, 240),
     }
     assert found["subtasks"][1]["description"] == found["request"] == FEATURE

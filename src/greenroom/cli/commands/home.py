@@ -287,7 +287,10 @@ async def remove_old_runs(cli: Invocation) -> list[str]:
 
 async def _clean_worktree(cli: Invocation, worktree: WorktreeStatus, *, discard: bool) -> str:
     """Remove a worktree, or return why it is kept."""
-    holder = await cli.runtime.log.holder(TeamId(worktree.run)) if worktree.run else None
+    is_known = TeamId(worktree.run) in {info.stream for info in await cli.runtime.log.streams()}
+    if worktree.run and not is_known and not discard:
+        return translate("home.other_home", run=worktree.run)
+    holder = await cli.runtime.log.holder(TeamId(worktree.run)) if is_known else None
     if holder is not None:
         return translate("home.run_active", owner=holder.owner)
     done = await open_worktrees().clean(worktree.name, discard=discard)
