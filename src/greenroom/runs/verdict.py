@@ -35,6 +35,9 @@ COMMIT_KEY: Final = "commit"
 """The key of the commit with a call's changes in its result."""
 
 TREE_KEY: Final = "tree"
+BASE_KEY: Final = "base"
+"""The key of the commit that a worktree starts from, in the result of the step that opened it."""
+
 THREAD_KEY: Final = "thread"
 """The key of a subtask's worktree in the result of the step that opened it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -29,7 +29,7 @@ from greenroom.app.settings.layers import load_settings
 from greenroom.app.toolset.redaction import remove_secrets
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TeamId
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.workspace import (
     MAIN_THREAD,
@@ -49,7 +49,7 @@ from greenroom.core.state.step import Step, StepEnded, Work, apply_end
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.runs import checkout
-from greenroom.runs.verdict import COMMIT_KEY, INTEGRATED_KEY, THREAD_KEY
+from greenroom.runs.verdict import BASE_KEY, COMMIT_KEY, INTEGRATED_KEY, THREAD_KEY
 from greenroom.runs.workspace import History, RunWorkspace
 
 FOLDERS_HISTORY: Final = "folders"
@@ -181,6 +181,16 @@ async def find_change(team: Team, history: History) -> RunChange:
     user_workspace, snapshot = await find_snapshot(team, history)
     tip = await user_workspace.tip(team.team_id, MAIN_THREAD)
     return RunChange(run=team.team_id, workspace=user_workspace, snapshot=snapshot, tip=tip)
+
+
+async def find_subtask_change(change: RunChange, history: History, subtask: str) -> RunChange | None:
+    """Find what the last attempt at a subtask changed in its own worktree; None if it has not started."""
+    for facts in (step.result or {} for step in reversed(await history(TeamId(change.run)))):
+        thread = str(facts.get(THREAD_KEY, ""))
+        if BASE_KEY in facts and thread.partition(".")[0] == subtask:
+            base, tip = str(facts[BASE_KEY]), await change.workspace.tip(change.run, thread)
+            return replace(change, snapshot=evolve(change.snapshot, commit=base), tip=tip)
+    return None
 
 
 def open_worktrees() -> Worktrees:

@@ -43,13 +43,10 @@ from greenroom.runs import checkout
 from greenroom.runs.checker import BaselineTool, ProjectChecks, load_base, load_found_checks
 from greenroom.runs.checkout import PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
-from greenroom.runs.verdict import BASELINE, DELIVER, HAND_IN, THREAD_KEY, find_base_report
+from greenroom.runs.verdict import BASE_KEY, BASELINE, DELIVER, HAND_IN, THREAD_KEY, find_base_report
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
-
-BASE_KEY = "base"
-"""The key of the commit that a worktree starts from, in the result of the step that opened it."""
 
 OWN_STEPS = (checkout.NAME, BASELINE, DELIVER, HAND_IN)
 """Greenroom's own steps, which need no approval."""

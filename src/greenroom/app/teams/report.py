@@ -7,24 +7,50 @@ from graphlib import TopologicalSorter
 
 import msgspec
 
+from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.messages import shorten_names, translate
+from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, SubtaskId
 from greenroom.core.base.records import Data, record, to_full_dict
 from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
-from greenroom.runs.verdict import CHANGES_KEY, HAND_IN
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.verdict import CHANGES_KEY, COMMIT_KEY, HAND_IN
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, OWN_SUBTASKS, SPLIT_SUBTASK
 
 
 @record
 class FileChanges:
-    """What a subtask changed. `files` are the first paths, `file_count` is how many there are."""
+    """What a subtask changed. `files` are the first paths, `file_count` is how many there are. `outside` are those that
+    are not in its write set."""
 
     files: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     file_count: int = 0
     added: int = 0
     removed: int = 0
+
+
+@record
+class ReviewIssue:
+    """A fault that a review found. Line 0 of its `location` is the whole file."""
+
+    severity: str
+    location: Mapping[str, str | int]
+    description: str
+    suggestion: str = ""
+
+
+@record
+class Review:
+    """What a reviewer or an auditor says about the change, in the fields of its hand-off."""
+
+    requires_changes: bool
+    overall_score: int | None = None
+    issues: tuple[ReviewIssue, ...] = ()
+    findings: tuple[ReviewIssue, ...] = ()
 
 
 @record
@@ -32,6 +58,7 @@ class Contribution:
     """One subtask of a team run: its state and plan, what it changed, and what it cost.
 
     `millis` is the time from its start to its end, or to `now`. `waits_for` names the subtasks that must end first.
+    `has_work`: its own worktree has commits.
     """
 
     subtask: Subtask
@@ -39,6 +66,13 @@ class Contribution:
     spent: Amounts = NOTHING
     millis: int = 0
     changes: FileChanges = FileChanges()
+    has_work: bool = False
+
+    @property
+    def review(self) -> Review | None:
+        """Its hand-off as a review; None if it is another one."""
+        output = self.subtask.output or {}
+        return msgspec.convert(output, Review) if "requires_changes" in output else None
 
     @property
     def protocol(self) -> str:
@@ -59,6 +93,7 @@ class Contribution:
             "cost": self.spent.money / MILLIONTHS_PER_DOLLAR,
             **to_full_dict(self.changes),
             "files": list(self.changes.files),
+            "outside": list(self.changes.outside),
             "protocol": self.protocol,
         }
 
@@ -67,7 +102,9 @@ def list_contributions(
     stage: Stage, steps: Iterable[Step], spent: Mapping[AgentId, Amounts], now: int
 ) -> tuple[Contribution, ...]:
     """Return the contributions of a stage in the order of its plan. `now` is in milliseconds."""
+    steps = tuple(steps)
     changes = _find_changes(steps)
+    committed = {step.subtask_id for step in steps if COMMIT_KEY in (step.result or {})}
     waiting = {subtask.subtask_id: subtask.name for subtask in stage.subtasks if subtask.state in ("init", "running")}
     return tuple(
         Contribution(
@@ -76,6 +113,7 @@ def list_contributions(
             spent=spent.get(subtask.agent, NOTHING),
             millis=max((subtask.ended_at or now) - subtask.started_at, 0) if subtask.started_at is not None else 0,
             changes=changes.get(subtask.subtask_id, FileChanges()),
+            has_work=subtask.subtask_id in committed,
         )
         for subtask in stage.subtasks
     )
@@ -89,6 +127,24 @@ def _find_changes(steps: Iterable[Step]) -> Mapping[SubtaskId, FileChanges]:
         if step.work.executor == HAND_IN and step.subtask_id is not None and isinstance(changes, Mapping):
             found[step.subtask_id] = msgspec.convert(changes, FileChanges)
     return found
+
+
+async def find_stage(runtime: Runtime, state: TeamState) -> Stage | None:
+    """Return the stage of a team run, open or ended; None for other teams."""
+    if state.team.kit != TEAM_RUN:
+        return None
+    ended = [stage async for stage in runtime.archive(state.team.team_id, "stage") if isinstance(stage, Stage)]
+    return next(iter((*state.stages.values(), *ended)), None)
+
+
+def describe_missing(stage: Stage | None) -> str:
+    """Return a sentence about the planned subtasks whose work is not in the change; empty if all are finished."""
+    missing = [
+        f"{subtask.name} ({translate(f'states.{subtask.state}')})"
+        for subtask in (stage.subtasks if stage is not None else ())
+        if subtask.name not in OWN_SUBTASKS and subtask.state != "finished"
+    ]
+    return translate("teams.missing", names=shorten_names(missing)) if missing else ""
 
 
 def count_subtasks(stage: Stage) -> tuple[int, int]:

@@ -22,9 +22,11 @@ from greenroom.app.runs.workspaces import (
     describe_left_out,
     drop_worktrees,
     find_change,
+    find_subtask_change,
     list_run_worktrees,
     open_workspace,
 )
+from greenroom.app.teams.report import describe_missing, find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import (
@@ -61,15 +63,20 @@ APPLIED_STATES: Final = ("applying", "applied", "undoing")
 async def diff(cli: Invocation, name: Id) -> Exit:
     """Print the change of a run as a patch.
 
-    `last` is the newest run that worked on this folder.
+    `last` is the newest run that worked on this folder. ID/SUBTASK is the work of one subtask of a team.
 
     Examples:
       greenroom diff last
-      greenroom diff last >change.patch
+      greenroom diff last/code-1 >change.patch
 
     Exit codes: 0; 2; 3.
     """
-    reference, run_change = await _find_run_change(cli, name)
+    run, _, subtask = name.strip().partition("/")
+    reference, run_change = await _find_run_change(cli, run)
+    part = await find_subtask_change(run_change, cli.app.steps, subtask) if subtask else None
+    if part is None:
+        await (resolve_id(cli.runtime, name) if subtask else _note_missing(cli, reference.team))
+    run_change = part or run_change
     if cli.out.is_text and not cli.out.is_live:  # programs get all of it, byte for byte
         cli.out.write_bytes(await run_change.workspace.patch(run_change.snapshot.commit, run_change.tip))
         return cli.out.result("shown", Exit.DONE)
@@ -94,6 +101,12 @@ async def _find_run_change(cli: Invocation, name: str) -> tuple[TaskReference, R
     if not Path.cwd().resolve().is_relative_to(state.team.workspace):
         cli.progress.note(translate("change.repository", root=state.team.workspace), style="dim")
     return reference, await find_change(state.team, cli.app.steps)
+
+
+async def _note_missing(cli: Invocation, team: TeamId) -> None:
+    """Print which subtasks of a team are not in its change."""
+    if missing := describe_missing(await find_stage(cli.runtime, await cli.runtime.state(team))):
+        cli.progress.note(missing, style="yellow")
 
 
 async def _find_last_here(cli: Invocation) -> TaskReference:
@@ -199,12 +212,8 @@ async def _refuse_no_change(cli: Invocation, reference: TaskReference, run_chang
     """Refuse if the run changed nothing, or nothing yet."""
     if run_change.tip == run_change.snapshot.commit:
         later = await _describe_pending(cli, reference.team)
-        raise make_refusal(
-            "nothing_changed",
-            translate(
-                "change.nothing_changed_yet" if later else "change.nothing_changed", team=reference.team, later=later
-            ),
-        )
+        key = "change.nothing_changed_yet" if later else "change.nothing_changed"
+        raise make_refusal("nothing_changed", translate(key, team=reference.team, later=later))
 
 
 async def _refuse_no_commit(cli: Invocation, reference: TaskReference, run_change: RunChange) -> None:
@@ -223,6 +232,7 @@ async def _report_state(cli: Invocation, reference: TaskReference, run_change: R
     """Warn if the run is not over or its change is not verified; return the report."""
     if later := await _describe_pending(cli, reference.team):
         cli.progress.note(translate("change.not_finished", team=reference.team, later=later), style="yellow")
+    await _note_missing(cli, reference.team)
     report = await build_report(run_change, await cli.app.steps(reference.team))
     is_open = bool(later) and any(reason.code == "not_judged" for reason in report.verdict.reasons)
     if not report.is_verified and not is_open:  # an open run was not judged yet, as the note says
@@ -267,11 +277,8 @@ async def _report_if_stopped(cli: Invocation, run_change: RunChange) -> AsyncIte
     try:
         yield
     except asyncio.CancelledError:
-        applied = [
-            application
-            for application in await run_change.workspace.list_applied(run_change.run)
-            if application.state == "applied"
-        ]
+        applications = await run_change.workspace.list_applied(run_change.run)
+        applied = [application for application in applications if application.state == "applied"]
         what = _describe_applied(cli, run_change.run, applied)
         cli.progress.note(translate("change.stopped", applied=what), style="bold")
         raise
@@ -487,24 +494,14 @@ async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
         stop = render_command(cli, "pause", reference.team)
         why = translate("change.runs_in", team=reference.team, owner=holder.owner)
         raise make_refusal("works", why, translate("change.stop_first", stop=stop))
-    applied = any(
-        application.state == "applied" for application in await run_change.workspace.list_applied(reference.team)
-    )
+    applied = any(change.state == "applied" for change in await run_change.workspace.list_applied(reference.team))
     changes = () if applied else (await run_change.diff()).changes
     lost = [text for worktree in await list_run_worktrees(reference.team) for text in describe_left_out(worktree)]
-    warnings = (
-        [translate("change.unapplied_changes", team=reference.team, count_files=count_things("file", len(changes)))]
-        if changes
-        else []
-    )
+    count = count_things("file", len(changes))
+    warnings = [translate("change.unapplied_changes", team=reference.team, count_files=count)] if changes else []
     warnings += [translate("change.files_would_be_lost", lost="; ".join(lost))] if lost else []
-    if (
-        warnings
-        and not yes
-        and not (
-            sys.stdin.isatty() and confirm(translate("change.confirm_delete_worktree", warnings=" ".join(warnings)))
-        )
-    ):
+    question = translate("change.confirm_delete_worktree", warnings=" ".join(warnings))
+    if warnings and not yes and not (sys.stdin.isatty() and confirm(question)):
         raise make_refusal("not_sure", translate("change.nothing_deleted"), translate("change.delete_with_yes"))
     await drop_worktrees(reference.team)
     await run_change.workspace.discard(reference.team)

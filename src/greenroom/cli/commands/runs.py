@@ -10,13 +10,13 @@ import msgspec
 import typer
 from rich.text import Text
 
-from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN, TEAM_RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.task_status import read_status
-from greenroom.app.teams.report import count_subtasks
+from greenroom.app.teams.report import count_subtasks, describe_missing, find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
@@ -32,13 +32,12 @@ from greenroom.cli.render.team import (
     task_title,
     team_fields,
 )
-from greenroom.cli.render.team_progress import render_results, subtask_fields
+from greenroom.cli.render.team_progress import find_team_stage, render_results, subtask_fields
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.log import StreamInfo
-from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import Finding, Verdict, encode_verdict, find_verdict
@@ -126,13 +125,10 @@ async def _list_rows(cli: Invocation, info: StreamInfo) -> list[Data]:
 
 async def _count_subtasks(cli: Invocation, state: TeamState) -> Data:
     """Return how many subtasks of a team run are finished; nothing for other runs."""
-    if state.team.kit != TEAM_RUN:
+    stage = await find_stage(cli.runtime, state)
+    if stage is None:
         return {}
-    ended = [stage async for stage in cli.runtime.archive(state.team.team_id, "stage") if isinstance(stage, Stage)]
-    stages = (*state.stages.values(), *ended)
-    if not stages:
-        return {}
-    done, count = count_subtasks(stages[0])
+    done, count = count_subtasks(stage)
     return {"subtasks_finished": done, "subtasks": count}
 
 
@@ -202,6 +198,8 @@ async def show(cli: Invocation, name: Id) -> Exit:
         )
         heading = translate("runs.verdict", state=translate(f"states.{verdict.state}"))
         cli.out.show(heading, *(f"  {reason}" for reason in reasons))
+    if missing := describe_missing(find_team_stage(history)):
+        cli.out.show(missing)
     cli.progress.note("")
     if history.state.tasks and owner is None:
         cli.progress.note(name_way_on(cli, reference.team, history))

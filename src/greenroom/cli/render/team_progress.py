@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -19,7 +19,7 @@ from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
 from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
 from greenroom.cli.render.team import SUBTASK_SIGNS, EventLine, TeamHistory, colour, describe_activity, format_duration
-from greenroom.cli.render.words import attempt_words, shorten
+from greenroom.cli.render.words import MAX_REASON_CHARS, attempt_words, shorten
 from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.ports.executor import LiveEvent
@@ -101,7 +101,32 @@ def render_results(history: TeamHistory, max_rows: int | None = None) -> Sequenc
     if stage is None:
         return ()
     rows = list_contributions(stage, history.steps, history.spent, history.at)
-    return _render_table(history, RESULT_COLUMNS, rows, max_rows)
+    return (*_render_table(history, RESULT_COLUMNS, rows, max_rows), *_render_remarks(history, rows))
+
+
+def _render_remarks(history: TeamHistory, rows: Sequence[Contribution]) -> Iterator[Text]:
+    """Yield what the table has no room for: why a subtask failed, files outside a write set, the issues of a review."""
+    for row in rows:
+        subtask, known = row.subtask, {"name": row.subtask.name, "agent": row.subtask.agent}
+        if subtask.state == "failed":
+            why = shorten(subtask.summary, MAX_REASON_CHARS)
+            yield _make_remark("red", "team_view.failed", **known, why=why)
+            command = f"greenroom diff {history.state.team.team_id}/{subtask.name}"
+            yield from [_make_remark("", "team_view.kept_work", command=command)] if row.has_work else ()
+        if outside := row.changes.outside:
+            yield _make_remark("yellow", "team_view.outside", **known, paths=shorten_names(outside))
+        if (review := row.review) and (review.requires_changes or review.issues or review.findings):
+            score = "" if review.overall_score is None else f" ({review.overall_score}/100)"
+            key = "team_view.asks_for_changes" if review.requires_changes else "team_view.has_remarks"
+            yield _make_remark("yellow" if review.requires_changes else "", key, **known, score=score)
+            for issue in (*review.issues, *review.findings):
+                where = ":".join(str(issue.location[key]) for key in ("path", "line") if issue.location.get(key))
+                words = {"severity": issue.severity, "description": issue.description, "suggestion": issue.suggestion}
+                yield _make_remark("", "team_view.issue", **words, where=where)
+
+
+def _make_remark(style: str, key: str, /, **known: object) -> Text:
+    return Text(strip_control_characters(translate(key, **known)), style=style)
 
 
 def _render_table(

@@ -120,7 +120,11 @@ class EventSummary:
     plain: bool = False
 
 
-def shorten(text: str, size: int = 100) -> str:
+MAX_TEXT_CHARS: Final = 100  # characters of a text in a line
+MAX_REASON_CHARS: Final = 2_000  # characters of a reason why a subtask failed
+
+
+def shorten(text: str, size: int = MAX_TEXT_CHARS) -> str:
     """Return the text on one line, at most `size` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= size else f"{flat[: size - 1].rstrip()}…"
@@ -205,7 +209,8 @@ def _phrase_assignment(
 def _phrase_subtask_end(state: TeamState, event: stages.SubtaskEnded, language: str) -> EventPhrase:
     subtask = state.stages[event.stage_id].find_subtask(event.subtask_id)
     who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
-    summary = f"{_punctuation('colon', language)}{shorten(event.summary)}" if event.summary else ""
+    size = MAX_REASON_CHARS if event.state == "failed" else MAX_TEXT_CHARS
+    summary = f"{_punctuation('colon', language)}{shorten(event.summary, size)}" if event.summary else ""
     known = {"state": end_word(event.state, language), "name": name, "summary": summary}
     return EventPhrase(who, known, END_MARKS[event.state])
 
@@ -213,7 +218,7 @@ def _phrase_subtask_end(state: TeamState, event: stages.SubtaskEnded, language: 
 def _phrase_subtask_retry(state: TeamState, event: stages.SubtaskRetried, language: str) -> EventPhrase:
     subtask = state.stages[event.stage_id].find_subtask(event.subtask_id)
     who, name = (subtask.agent, subtask.name) if subtask else ("", event.subtask_id)
-    summary = f"{_punctuation('colon', language)}{shorten(event.why)}" if event.why else ""
+    summary = f"{_punctuation('colon', language)}{shorten(event.why, MAX_REASON_CHARS)}" if event.why else ""
     return EventPhrase(who, {"name": name, "summary": summary}, "!")
 
 
