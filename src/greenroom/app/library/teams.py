@@ -8,13 +8,13 @@ from typing import Final, Literal, TypeAlias
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import make_resume_intents
 from greenroom.app.conversation.start import FIRST_TASK_ID
-from greenroom.app.lookup import make_refusal
 from greenroom.app.messages import translate
 from greenroom.app.task_status import TaskState, TaskStatus
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
 from greenroom.app.teams.capabilities import build_team_capabilities
 from greenroom.app.teams.start import create_planned_run
 from greenroom.core.base.amounts import Limits
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Model, Models

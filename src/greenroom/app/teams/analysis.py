@@ -19,12 +19,11 @@ from greenroom.app.conversation.start import (
     replace_model,
 )
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
-from greenroom.app.lookup import make_refusal
 from greenroom.app.messages import translate
 from greenroom.app.teams.profiles import SPECIALISTS_PACKAGE, Profiles, load_profiles
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
-from greenroom.core.base.errors import ProviderFault, WorldFault
+from greenroom.core.base.errors import ProviderFault, WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, TeamId
 from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.executor import Capabilities
