@@ -377,6 +377,10 @@ class ModelSession:
             self._loaded = load_settings(self._flags, self._environ, self._cwd())
         return self._loaded
 
+    def load_settings_of(self, folder: Path) -> Settings:
+        """Return the settings that hold in another folder, with the same command-line values."""
+        return load_settings(self._flags, self._environ, folder).settings
+
     def use_recording(self, record: Path | None, replay: Path | None) -> None:
         """Record model calls, or replay them. Call this before the first model is used."""
         secrets = self._list_secrets() if record or replay else ()

@@ -41,6 +41,11 @@ async def test_a_request_is_analysed_planned_and_executed(shop: Path) -> None:
         run = await greenroom.teams.execute(plan)
         assert await greenroom.teams.wait(run) == "completed"
         assert await greenroom.teams.status(run) == "completed"
+        assert (analysis.estimate.basis, plan.source) == ("profiles", "rules")
+        assert (await greenroom.teams.analyze(REQUEST)).estimate.basis == "past_runs"
+        (shop / ".greenroom").mkdir()
+        (shop / ".greenroom" / "config.toml").write_text("[team]\nperformance_metrics = false\n")
+        assert (await greenroom.teams.analyze(REQUEST)).estimate.basis == "profiles"
     assert not (shop / "shop" / "tax.py").exists()
 
 
@@ -92,11 +97,11 @@ class Unpriced(ScriptedModel):
         return None
 
 
-async def test_execute_is_what_run_with_a_team_is(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_execute_is_what_run_with_a_team_is(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shop / ".greenroom").mkdir()
     text = '[workspace]\nsetup = "true"\n\n[team]\nmax_concurrent_agents = 1\n'
     (shop / ".greenroom" / "config.toml").write_text(text)
-    monkeypatch.chdir(shop)
+    monkeypatch.chdir(tmp_path)
     parts = (PlannedSubtask(id="poem", agent="poet"), PlannedSubtask(id="tax", agent="code-writer"))
     plan = Plan(request="add tax", subtasks=parts)
     async with open_greenroom(shop, ScriptedModel([])) as greenroom:

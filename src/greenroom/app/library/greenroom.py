@@ -326,7 +326,8 @@ class Greenroom:
             models = None if self.models is self._app else self.models
             context = TeamContext(self._app, self._environment.root, models)
             context.runtime = self.runtime
-            self._teams = Teams(context, self._limits())
+            is_given = self._given_limits is not None or self._given_models is not None
+            self._teams = Teams(context, self._limits() if is_given else None, self.home)
         return self._teams
 
     async def _make_team_capabilities(self, team: Team) -> Capabilities:

@@ -9,9 +9,11 @@ from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import make_resume_intents
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.messages import translate
+from greenroom.app.settings.schema import Settings
 from greenroom.app.task_status import TaskState, TaskStatus
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
 from greenroom.app.teams.capabilities import build_team_capabilities
+from greenroom.app.teams.metrics import measure_past_runs
 from greenroom.app.teams.start import create_planned_run
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import make_refusal
@@ -35,25 +37,29 @@ _STATUS: Final[dict[TaskState, TeamRunStatus]] = {
 
 
 class TeamContext(AppContext):
-    """The app context of a program's teams: its workspace, and its models if it gives any."""
+    """The app context of a program's teams: its workspace with its settings, and its models if it gives any."""
 
     def __init__(self, app: AppContext, workspace: Path, models: Models | None) -> None:
         super().__init__()
         self._model_session = app.model_session
         self._workspace = workspace
-        self._given_models = models
+        self.given_models = models
 
     @property
     def folder(self) -> Path:
         """The workspace."""
         return self._workspace
 
+    @property
+    def settings(self) -> Settings:
+        return self.model_session.load_settings_of(self._workspace)
+
     def get_model(self, name: str) -> Model:
-        return super().get_model(name) if self._given_models is None else self._given_models.get_model(name)
+        return super().get_model(name) if self.given_models is None else self.given_models.get_model(name)
 
     def resolve_alias(self, name: str) -> str:
         """Return the model of a role. A program's own models have their own names."""
-        return super().resolve_alias(name) if self._given_models is None else self._given_models.get_model(name).name
+        return super().resolve_alias(name) if self.given_models is None else self.given_models.get_model(name).name
 
 
 class Teams:
@@ -62,9 +68,10 @@ class Teams:
     Runs are those of `greenroom run --team`: `greenroom show`, `diff` and `apply` work with their ids.
     """
 
-    def __init__(self, context: TeamContext, limits: Limits) -> None:
+    def __init__(self, context: TeamContext, limits: Limits | None, home: Path | None) -> None:
         self._app = context
-        self._limits = limits
+        self._limits = limits or context.settings.limits.limits
+        self._home = home
         self._own: dict[str, AgentSpec] = {}
 
     async def analyze(self, text: str, *, planner: PlannerKind | None = None) -> TaskAnalysis:
@@ -77,12 +84,12 @@ class Teams:
 
     async def propose(self, text: str, *, planner: PlannerKind | None = None) -> TeamProposal:
         """Return the analysis and the plan of a request, and whether a team is worth it."""
-        return await self._open_analyst().propose(text, planner)
+        return await (await self._open_analyst()).propose(text, planner)
 
     async def execute(self, plan: Plan | str, *, model: str = "") -> str:
         """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end.
         Raise `RefusedError` if a request is not worth a team: give it to one agent, or pass its plan."""
-        analyst, app = self._open_analyst(model), self._app
+        analyst, app = await self._open_analyst(model), self._app
         proposal = await analyst.propose(plan) if isinstance(plan, str) else analyst.assess(plan)
         if not proposal.plan.subtasks:
             raise make_refusal("no_subtasks", translate("plan.no_subtasks"))
@@ -126,14 +133,17 @@ class Teams:
 
     async def agents(self) -> tuple[AgentSpec, ...]:
         """Return the profiles of all specialists."""
-        return self._open_analyst().profiles.list()
+        return (await self._open_analyst()).profiles.list()
 
     async def register_agent(self, spec: AgentSpec) -> None:
         """Add a profile, or replace the one of the same name, for the runs of this program."""
         self._own[spec.name] = spec
 
-    def _open_analyst(self, model: str = "") -> TeamAnalyst:
-        analyst = TeamAnalyst(self._app, model=model, notify=lambda _: None, limits=self._limits)
+    async def _open_analyst(self, model: str = "") -> TeamAnalyst:
+        if self._app.given_models is None:
+            await self._app.model_session.find_local_servers()
+        measured = await measure_past_runs(self._app, self._home) if self._home is not None else {}
+        analyst = TeamAnalyst(self._app, model=model, measured=measured, notify=lambda _: None, limits=self._limits)
         for spec in self._own.values():
             analyst.profiles.register(spec)
         return analyst

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.settings.home import replace_file
@@ -78,6 +79,12 @@ class _RunMetrics:
     version: int
     is_team: bool = False
     profiles: Mapping[str, ProfileMetrics] = {}
+
+
+async def measure_past_runs(app: AppContext, home: Path) -> Mapping[str, Basis]:
+    """Return what subtasks of each profile took in past runs; nothing if the settings want no metrics."""
+    metrics = await read_metrics(app.runtime.log, home) if app.settings.team.performance_metrics else {}
+    return {name: found.basis for name, found in metrics.items()}
 
 
 async def read_metrics(log: Log, home: Path) -> Mapping[str, ProfileMetrics]:

@@ -18,7 +18,7 @@ import typer
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import translate
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
-from greenroom.app.teams.metrics import read_metrics
+from greenroom.app.teams.metrics import measure_past_runs
 from greenroom.app.teams.start import name_members
 from greenroom.cli.context import Invocation
 from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
@@ -54,9 +54,7 @@ async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     await cli.app.model_session.find_local_servers()
     for note in cli.app.model_session.loaded_settings.notes:
         cli.progress.note(note, style="yellow")
-    uses_metrics = cli.app.settings.team.performance_metrics
-    metrics = await read_metrics(cli.runtime.log, cli.home) if uses_metrics else {}
-    measured = {name: found.basis for name, found in metrics.items()}
+    measured = await measure_past_runs(cli.app, cli.home)
     return TeamAnalyst(
         cli.app, model=model, measured=measured, notify=lambda text: cli.progress.note(text, style="dim")
     )
