@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.adapters.git.workspace import GitWorkspace
 from greenroom.app.conversation.send import send_to_run
 from greenroom.app.lookup import TaskReference
-from greenroom.app.runs.workspaces import list_rewind_points, rewind_run
+from greenroom.app.runs.workspaces import find_change, list_rewind_points, rewind_run
 from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
+from greenroom.core.ports.workspace import CommitInfo, Conflicts, StepCommit
 from greenroom.core.rules.intents import AddAgent, CancelTask, PauseTask, ResumeTask
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
@@ -76,6 +78,30 @@ async def test_a_cancelled_run_ends_and_keeps_what_was_integrated() -> None:
         ends = await play.ends()
         assert (ends["code-1"], ends["code-2"], ends["verify"]) == ("finished", "cancelled", "cancelled")
         assert play.files() == {"shop/tax.py": TAX}
+
+
+@pytest.mark.usefixtures("shop")
+async def test_work_that_is_merged_while_its_run_is_cancelled_is_not_part_of_the_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, gate = GitWorkspace.integrate, Gate()
+
+    async def hold(self: GitWorkspace, run: str, thread: str, into: str, info: CommitInfo) -> StepCommit | Conflicts:
+        merged = await real(self, run, thread, into, info)
+        if thread == "code-2":
+            gate.is_reached.set()
+            await gate.is_open.wait()
+        return merged
+
+    monkeypatch.setattr(GitWorkspace, "integrate", hold)
+    async with TeamPlay.open(*BOTH_CUES) as play:
+        await play.start(make_plan(part("code-1"), part("code-2", "code-writer", "code-1")))
+        await gate.is_reached.wait()
+        await play.runtime.ask(play.team, CancelTask(task_id=TASK))
+        assert (await play.end()).state == "cancelled"
+        assert (await play.ends())["code-2"] == "cancelled"
+        change = await find_change((await play.runtime.state(play.team)).team, play.app.steps)
+        assert [entry.path for entry in (await change.diff()).changes] == ["shop/tax.py"]
 
 
 @pytest.mark.req("RC-69", "RC-70")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, SubtaskId
 from greenroom.core.rules import intents as i
 from greenroom.core.rules.endings import MAX_RETRIES
 from greenroom.core.state.approval import ApprovalAnswer, ApprovalAnswered
 from greenroom.core.state.knowledge import Note
 from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, StepCancelling, StepTerms, Work
 from tests.core.house import (
     ANN,
@@ -382,3 +383,16 @@ def test_what_a_person_says_with_a_yes_is_read_by_the_agent() -> None:
     )
     assert house.question(ANN).reason == "be quick"
     assert house.codes() == ["approved"]
+
+
+def test_a_step_that_would_end_its_subtask_after_a_cancellation_is_cancelled() -> None:
+    plan = i.StagePlan(intention="x", subtasks=(i.SubtaskPlan(name="one", duty="do", agent=ANN),))
+    for ends, state in (
+        ((i.FinishSubtask(subtask_id=SubtaskId("t1.s1.1"), stage_id=S1),), "cancelled"),
+        ((), "finished"),
+    ):
+        house = House.furnished(stages=(plan,)).assign()
+        step = house.start(ANN)
+        house.do(i.CancelTask(task_id=T1)).finish(ANN, *ends)
+        ended = next(one for one in house.archived(Step) if one.step_id == step.step_id)
+        assert (ended.state, house.archived(Stage)[-1].subtasks[0].state) == (state, "cancelled")

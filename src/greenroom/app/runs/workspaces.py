@@ -156,7 +156,7 @@ def find_last_commits(steps: Iterable[Step]) -> Mapping[str, str]:
         if COMMIT_KEY in result:
             thread = threads.get(step.subtask_id) or threads.get(step.agent_id, MAIN_THREAD)
             tips[thread] = str(result[COMMIT_KEY])
-        if INTEGRATED_KEY in result:
+        if INTEGRATED_KEY in result and step.state == "finished":
             tips[MAIN_THREAD] = str(result[INTEGRATED_KEY])
     return tips
 
@@ -177,9 +177,11 @@ class RunChange:
 
 
 async def find_change(team: Team, history: History) -> RunChange:
-    """Find a run's change without creating a worktree."""
+    """Find a run's change without creating a worktree. What a team has merged counts once the log says so."""
     user_workspace, snapshot = await find_snapshot(team, history)
     tip = await user_workspace.tip(team.team_id, MAIN_THREAD)
+    if team.kit == TEAM_RUN:
+        tip = find_last_commits(await history(team.team_id))[MAIN_THREAD] or snapshot.commit
     return RunChange(run=team.team_id, workspace=user_workspace, snapshot=snapshot, tip=tip)
 
 

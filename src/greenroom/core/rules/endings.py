@@ -9,7 +9,7 @@ from greenroom.core.base.errors import Rejection
 from greenroom.core.base.ids import AgentId, StepId, TaskId, ThreadId, timer_id
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.rules.draft import Draft, RuleResult, find_own_step
-from greenroom.core.rules.intents import FinishStep
+from greenroom.core.rules.intents import FinishStep, FinishSubtask
 from greenroom.core.rules.origins import share_origins
 from greenroom.core.rules.queue import (
     choose_reply_skill,
@@ -305,7 +305,10 @@ def reject_stale_attempt(step: Step, attempt: int) -> Rejection:
 
 
 def finish_step(draft: Draft, intent: FinishStep, by: str) -> RuleResult:
-    """Record the result, then decide each consequence separately. A refused consequence does not undo the result."""
+    """Record the result, then decide each consequence separately. A refused consequence does not undo the result.
+
+    A cancelled step has no consequences. If it would have ended its subtask, it counts as cancelled.
+    """
     step = find_running_step(draft, intent.step_id, intent.attempt, by)
     if isinstance(step, Rejection):
         return step
@@ -316,10 +319,11 @@ def finish_step(draft: Draft, intent: FinishStep, by: str) -> RuleResult:
     # Ignore a negative cost: a step must not add to its budget.
     claimed = intent.spent if intent.spent.lowest >= 0 else NOTHING
     spent = evolve(claimed, steps=1, millis=measure_working_time(step, draft.now))
+    ends_subtask = any(isinstance(consequence, FinishSubtask) for consequence in intent.intents)
     emit_end(
         draft,
         step,
-        intent.outcome,
+        "cancelled" if ends_subtask and is_cancelled(step) else intent.outcome,
         result=intent.result,
         error=intent.error,
         spent=spent,
