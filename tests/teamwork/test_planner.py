@@ -151,10 +151,12 @@ def test_a_team_is_chosen_only_where_parts_are_independent() -> None:
     assert decide(make("documentation")) == "single_few_subtasks"
     assert decide(make("bug-fix")) == "single_low_ratio"
     assert decide(make("testing", "documentation")) == "single_low_ratio"
-    writers = [PlannedSubtask(id=name, agent="code-writer", seconds=9) for name in ("a", "b")]
+    writers = [PlannedSubtask(id=name, agent="code-writer", seconds=90) for name in ("a", "b")]
     assert decide(Plan(request="x", subtasks=tuple(writers))) == "single_one_write_set"
     apart = [evolve(writer, writes=(f"{writer.id}.py",)) for writer in writers]
     assert decide(Plan(request="x", subtasks=tuple(apart))) == "team"
+    short = [evolve(writer, seconds=9) for writer in apart]
+    assert decide(Plan(request="x", subtasks=tuple(short))) == "single_slower", "merges take longer than they save"
 
 
 def component(name: str, *writes: str, **more: object) -> dict[str, object]:

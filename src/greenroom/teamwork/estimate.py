@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from greenroom.core.base.errors import translate
-from greenroom.core.base.records import record
+from greenroom.core.base.records import evolve, record
 from greenroom.teamwork.plan import Estimate, Plan, PlannedSubtask, Range, Strategy, TeamDecision, TeamSettings
 from greenroom.teamwork.plan_graph import add_barriers, build_phases, find_disjoint_write_sets
 
@@ -44,8 +44,9 @@ def estimate_plan(
 
     The ratio is the share of the work that is in phases with more than one subtask.
     """
+    plan = use_measured(plan, measured or {})
     basis = {subtask.id: _find_basis(subtask, measured or {}) for subtask in plan.subtasks}
-    seconds = {name: part.seconds for name, part in basis.items()}
+    seconds = {subtask.id: float(subtask.seconds) for subtask in plan.subtasks}
     serial = sum(seconds.values())
     together = [name for phase in build_phases(plan, strategy) if phase.can_parallelize for name in phase.subtasks]
     critical = _simulate(plan, seconds, strategy, limit=len(seconds) or 1)
@@ -68,6 +69,16 @@ def estimate_plan(
         gain=round(serial / (critical + merge), 2) if serial else 1.0,
         basis="mixed" if len(is_measured) > 1 else "past_runs" if is_measured == {True} else "profiles",
     )
+
+
+def use_measured(plan: Plan, measured: Mapping[str, Basis]) -> Plan:
+    """Return the plan with the times of past runs, in whole seconds, where there are some."""
+    found = ((subtask, _find_basis(subtask, measured)) for subtask in plan.subtasks)
+    times = (
+        evolve(subtask, seconds=max(1, round(basis.seconds)) if basis.runs else subtask.seconds)
+        for subtask, basis in found
+    )
+    return evolve(plan, subtasks=tuple(times))
 
 
 def _find_basis(subtask: PlannedSubtask, measured: Mapping[str, Basis]) -> Basis:
@@ -107,6 +118,8 @@ def decide_team(plan: Plan, estimate: Estimate, settings: TeamSettings) -> TeamD
         return _decide("plan.single_one_write_set")
     if ratio < least:
         return _decide("plan.single_low_ratio", ratio=f"{ratio * 100:.0f}", least=f"{least * 100:.0f}")
+    if estimate.gain < 1:
+        return _decide("plan.single_slower", gain=f"{estimate.gain:.2f}")
     return _decide("plan.team", sets=sets, ratio=f"{ratio * 100:.0f}", gain=f"{estimate.gain:.1f}")
 
 

@@ -130,7 +130,12 @@ def test_estimates_are_those_of_past_runs_if_metrics_are_wanted(shop: Path, gree
     script(team_cues())
     assert greenroom("run", "--team", "--yes", REQUEST).code == 0
     words = ("plan", "--output-format", "json", REQUEST)
-    assert cast("Mapping[str, Any]", greenroom(*words).json["estimate"])["basis"] == "past_runs"
+    found = cast("Mapping[str, Any]", greenroom(*words).json)
+    assert (found["estimate"]["basis"], found["team"]["code"]) == ("past_runs", "single_slower")
+    seconds = {subtask["id"]: subtask["seconds"] for subtask in found["subtasks"]}
+    assert sum(seconds[name] for name in found["critical_path"]) == found["estimate"]["critical_seconds"]
+    assert sum(seconds.values()) == found["estimate"]["serial_seconds"]
+    assert "One agent: a team would take longer" in greenroom("plan", REQUEST).out
     (shop / ".greenroom").mkdir()
     (shop / ".greenroom" / "config.toml").write_text("[team]\nperformance_metrics = false\n")
     assert cast("Mapping[str, Any]", greenroom(*words).json["estimate"])["basis"] == "profiles"

@@ -29,7 +29,7 @@ from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.teamwork.classify import classify
-from greenroom.teamwork.estimate import Basis, decide_team, estimate_plan
+from greenroom.teamwork.estimate import Basis, decide_team, estimate_plan, use_measured
 from greenroom.teamwork.plan import (
     Phase,
     Plan,
@@ -144,7 +144,7 @@ class TeamAnalyst:
                 raise make_refusal("broken_agent", self._broken[subtask.agent])
         if plan.subtasks and (fault := check_plan(plan, self.names, self.settings)):
             raise fault
-        plan, strategy = complete_plan(plan), self.settings.strategy
+        plan, strategy = use_measured(complete_plan(plan), self._measured or {}), self.settings.strategy
         estimate = estimate_plan(plan, self._measured, self._price, strategy)
         analysis = TaskAnalysis(
             task_types=plan.task_types,
