@@ -69,6 +69,9 @@ Yes: TypeAlias = Annotated[bool, typer.Option("--yes", "-y", help=YES_HELP)]
 NonInteractive: TypeAlias = Annotated[
     bool, typer.Option("--non-interactive", help="Never ask; deny what needs approval.")
 ]
+AllowUnverified: TypeAlias = Annotated[
+    bool, typer.Option("--allow-unverified", help="Continue if no check can verify the change.")
+]
 ApplyOption: TypeAlias = Annotated[
     bool, typer.Option("--apply", help="Apply the change to your files if it is verified.")
 ]

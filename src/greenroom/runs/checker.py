@@ -28,6 +28,7 @@ from greenroom.core.ports.commands import Command, CommandEnded, CommandRunner
 from greenroom.core.ports.executor import Outcome, StepContext, ToolPrinted
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
+from greenroom.core.rules.intents import FinishTask
 from greenroom.core.state.step import Step, StepTerms
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.checkout import Checkout, OpenCheckout, find_imported_folder
@@ -322,7 +323,7 @@ class ConfirmUnverifiedTool(CardedTool):
         if not self._alone and _read_answer(context).strip().rstrip(".!。！").lower() in YES_WORDS - {""}:
             return Outcome(result={"output": GO_ON_MESSAGE})
         verdict = self._build_verdict()
-        end = build_finish(context.step, STOPPED_MESSAGE)
+        end = FinishTask(task_id=context.step.task_id, summary=STOPPED_MESSAGE)
         return Outcome(result={"output": STOPPED_MESSAGE, VERDICT_KEY: encode_verdict(verdict)}, intents=(end,))
 
     def _can_go_on(self, state: TeamState, step: Step) -> bool:

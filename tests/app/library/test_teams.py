@@ -50,6 +50,20 @@ async def test_a_request_is_analysed_planned_and_executed(shop: Path) -> None:
 
 
 @needs_sandbox
+async def test_a_program_must_allow_unverified_work(shop: Path) -> None:
+    (shop / "tests" / "test_cart.py").unlink()
+    (shop / "conftest.py").unlink()
+    plan = Plan(request="add tax", subtasks=(PlannedSubtask(id="tax", agent="code-writer", writes=("shop/tax.py",)),))
+    model = ScriptedModel(write("code-writer-1", "shop/tax.py", "ONE = 1\n", "tax"))
+    async with open_greenroom(shop, model) as greenroom:
+        teams = greenroom.teams
+        await teams.wait(await teams.execute(plan))
+        assert model.requests == []
+        await teams.wait(await teams.execute(plan, allow_unverified=True))
+        assert model.requests
+
+
+@needs_sandbox
 @pytest.mark.req("RC-58", "RC-166", "RC-167", "RC-168", "RC-169")
 async def test_a_run_is_paused_resumed_and_cancelled(shop: Path) -> None:
     part = PlannedSubtask(id="tax", agent="code-writer", writes=("shop/tax.py",))

@@ -224,7 +224,13 @@ class TeamPlay:
         return equip_specialists(self.app, tools, found, model=MODEL, language="en")
 
     async def create(
-        self, plan: Plan, *, splits: bool = True, setup: bool = False, wanted: RunFlags = DEFAULT_RUN_FLAGS
+        self,
+        plan: Plan,
+        *,
+        splits: bool = True,
+        setup: bool = False,
+        confirms: bool = False,
+        wanted: RunFlags = DEFAULT_RUN_FLAGS,
     ) -> None:
         """Create the run."""
         self.team = await create_team_run(
@@ -237,6 +243,7 @@ class TeamPlay:
             limits=LIMITS,
             splits=splits,
             setup=setup,
+            confirms=confirms,
             wanted=wanted,
         )
 

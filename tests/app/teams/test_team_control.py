@@ -244,6 +244,19 @@ async def test_a_rewound_team_prepares_the_worktrees_that_it_goes_on_in(
 
 
 @pytest.mark.usefixtures("shop")
+async def test_a_new_plan_waits_for_the_checks_as_the_old_one_did() -> None:
+    async with TeamPlay.open() as play:
+        await play.create(make_plan(part("code"), part("test", "test-writer", "code")), confirms=True)
+        state = await play.runtime.state(play.team)
+        (stage,) = state.stages.values()
+        now = read_plan(state, stage)
+        changed = build_replan(state, stage, evolve(now, subtasks=(*now.subtasks, part("doc", "documentation"))))
+        needs = {subtask.name: subtask.needs for subtask in changed.subtasks}
+        assert needs["code"] == needs["doc"] == ("baseline",)
+        assert needs["test"] == ("code",)
+
+
+@pytest.mark.usefixtures("shop")
 async def test_a_model_of_a_team_makes_no_system_agent() -> None:
     own = AgentSpec(name="own", kind="system")
     async with TeamPlay.open(*BOTH_CUES) as play:

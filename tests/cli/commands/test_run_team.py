@@ -10,8 +10,9 @@ from typing import Any, cast
 
 import pytest
 
+from greenroom.cli.commands import run
 from greenroom.cli.context import Invocation
-from greenroom.cli.interactive import plan_review
+from greenroom.cli.interactive import follow, plan_review
 from greenroom.testing.scripted import Cue
 from tests.cli.commands.conftest import Script
 from tests.cli.commands.shop import REQUEST, TAX, call, done, team_cues, write
@@ -139,6 +140,58 @@ def test_estimates_are_those_of_past_runs_if_metrics_are_wanted(shop: Path, gree
     (shop / ".greenroom").mkdir()
     (shop / ".greenroom" / "config.toml").write_text("[team]\nperformance_metrics = false\n")
     assert cast("Mapping[str, Any]", greenroom(*words).json["estimate"])["basis"] == "profiles"
+
+
+def break_checks(shop: Path) -> None:
+    """Leave only a check that cannot run here."""
+    (shop / "package.json").write_text('{"scripts": {"test": "no-such-runner"}}')
+    (shop / "tests" / "test_cart.py").unlink()
+    (shop / "conftest.py").unlink()
+    (shop / "p.toml").write_text(PLAN.format(needs=""))
+
+
+@needs_sandbox
+@pytest.mark.parametrize("on_failure", ["stop", "continue", "escalate"])
+@pytest.mark.parametrize("has_check", [True, False])
+def test_without_a_check_that_judges_no_specialist_is_paid_unless_that_is_allowed(
+    shop: Path, greenroom: Type, script: Script, on_failure: str, has_check: bool
+) -> None:
+    break_checks(shop)
+    if not has_check:
+        (shop / "package.json").unlink()
+    (shop / "p.toml").write_text(f'on_failure = "{on_failure}"\n{PLAN.format(needs="")}')
+    model = script([*write("code-writer-1", "shop/tax.py", TAX, "tax"), Cue(agent="code-writer-2", reply=done("none"))])
+    words = ("run", "--plan", "p.toml", "--non-interactive", "--output-format", "json")
+    ended = greenroom(*words)
+    assert (ended.code, ended.json["status"], model.requests) == (7, "unverified", []), ended.err
+    assert "Nothing here can verify a change, so no model was called." in ended.err
+    assert "--allow-unverified" in ended.out
+    allowed = greenroom(*words, "--allow-unverified")
+    assert (allowed.code, allowed.json["status"]) == (7, "unverified"), allowed.err
+    assert model.requests
+
+
+@needs_sandbox
+@pytest.mark.parametrize("answer", ["yes", "n"])
+def test_a_person_is_asked_before_unverified_work_is_paid(
+    shop: Path, greenroom: Type, script: Script, answers: list[str], monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    break_checks(shop)
+    model = script([*write("code-writer-1", "shop/tax.py", TAX, "tax"), *write("code-writer-2", "shop/a.py", TAX, "a")])
+    asked: list[str] = []
+
+    def ask(question: str) -> str:
+        asked.append(question)
+        assert not model.requests
+        return answer
+
+    monkeypatch.setattr(follow, "ask_line", ask)
+    monkeypatch.setattr(run, "ask_line", lambda _: "l")
+    monkeypatch.setattr(run, "_choose_checks", lambda *_: None)
+    answers += ["c"]
+    ended = greenroom("run", "--plan", "p.toml")
+    assert (ended.code, bool(model.requests), len(asked)) == (7, answer == "yes", 1), ended.err
+    assert "Continue anyway?" in asked[0]
 
 
 @pytest.mark.req("RC-110")

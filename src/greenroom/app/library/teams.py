@@ -23,6 +23,7 @@ from greenroom.core.ports.model import Model, Models
 from greenroom.core.rules.intents import CancelTask, PauseTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
+from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan import Plan, PlannerKind, TaskAnalysis
 
 TeamRunStatus: TypeAlias = Literal["scheduled", "running", "paused", "completed", "failed", "cancelled"]
@@ -86,8 +87,9 @@ class Teams:
         """Return the analysis and the plan of a request, and whether a team is worth it."""
         return await (await self._open_analyst()).propose(text, planner)
 
-    async def execute(self, plan: Plan | str, *, model: str = "") -> str:
+    async def execute(self, plan: Plan | str, *, model: str = "", allow_unverified: bool = False) -> str:
         """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end.
+        Without `allow_unverified`, no model is called if nothing can verify the change.
         Raise `RefusedError` if a request is not worth a team: give it to one agent, or pass its plan."""
         analyst, app = await self._open_analyst(model), self._app
         proposal = await analyst.propose(plan) if isinstance(plan, str) else analyst.assess(plan)
@@ -95,7 +97,8 @@ class Teams:
             raise make_refusal("no_subtasks", translate("plan.no_subtasks"))
         if isinstance(plan, str) and not proposal.decision.is_team:
             raise make_refusal("single_agent", proposal.decision.reason)
-        team = await create_planned_run(app, analyst, proposal.plan, self._limits)
+        wanted = RunFlags(allow_unverified=allow_unverified)
+        team = await create_planned_run(app, analyst, proposal.plan, self._limits, wanted)
         await app.runtime.start(team)
         return team
 

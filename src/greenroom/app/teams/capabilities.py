@@ -34,21 +34,30 @@ from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import MAIN_THREAD, TreeSnapshot, Workspace, scratch_thread
+from greenroom.core.rules.intents import FinishSubtask
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs import checkout
-from greenroom.runs.checker import BaselineTool, ProjectChecks, load_base, load_found_checks
+from greenroom.runs.checker import BaselineTool, ConfirmUnverifiedTool, ProjectChecks, load_base, load_found_checks
 from greenroom.runs.checkout import PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
-from greenroom.runs.verdict import BASE_KEY, BASELINE, DELIVER, HAND_IN, THREAD_KEY, find_base_report
+from greenroom.runs.verdict import (
+    BASE_KEY,
+    BASELINE,
+    CONFIRM_UNVERIFIED,
+    DELIVER,
+    HAND_IN,
+    THREAD_KEY,
+    find_base_report,
+)
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
-OWN_STEPS = (checkout.NAME, BASELINE, DELIVER, HAND_IN)
+OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN)
 """Greenroom's own steps, which need no approval."""
 
 
@@ -187,6 +196,9 @@ class SubtaskWorktrees:
             unchanged = evolve(self._setup, left="Nothing to prepare: no files are changed here.")
             yield PrepareTool(self._setup if writes else unchanged, commands)
             yield FinishingTool(BaselineTool(checker, self._plan.project_checks))
+            alone = not self._app.is_attended
+            agreed = self._app.is_auto_approved and not alone
+            yield FinishingTool(ConfirmUnverifiedTool(checker, allowed=agreed, alone=alone))
             yield HandInTool(run_workspace, self._integration, writes=writes, stop_background=quiet)
             yield DeliverTool(
                 run_workspace,
@@ -265,13 +277,16 @@ class OpenWorkspaceTool(CardedTool):
 
 
 class FinishingTool(WrappedTool):
-    """A tool whose success ends its subtask."""
+    """A tool whose success ends its subtask, if it is its last step."""
 
     async def run(self, context: StepContext) -> Outcome:
         """Run the tool and end the subtask, unless the tool has done that itself."""
         outcome = await super().run(context)
-        text = str((outcome.result or {}).get("output", ""))
-        return outcome if outcome.intents else evolve(outcome, intents=(build_finish(context.step, text),))
+        text, step = str((outcome.result or {}).get("output", "")), context.step
+        has_next = any(other.step_id != step.step_id for other in context.state.steps_of(step.agent_id))
+        if has_next or any(isinstance(intent, FinishSubtask) for intent in outcome.intents):
+            return outcome
+        return evolve(outcome, intents=(build_finish(step, text), *outcome.intents))
 
 
 async def build_team_capabilities(app: AppContext, team: Team, registered: Iterable[AgentSpec] = ()) -> Capabilities:

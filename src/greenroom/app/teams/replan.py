@@ -18,7 +18,7 @@ from greenroom.core.state.stage import Stage, Subtask, SubtaskPlan
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.teamwork.plan import Plan, PlannedSubtask
-from greenroom.teamwork.plan_graph import OWN_SUBTASKS, SPLIT_SUBTASK, VERIFY_SUBTASK
+from greenroom.teamwork.plan_graph import OWN_SUBTASKS, VERIFY_SUBTASK
 from greenroom.teamwork.planner import split_by_design
 
 
@@ -62,10 +62,8 @@ def build_replan(state: TeamState, stage: Stage, plan: Plan) -> Replan:
     agents = {**kept, **name_members(new, (*state.agents, *state.retired))}
     first_steps = next(subtask.work for subtask in stage.subtasks if subtask.name not in OWN_SUBTASKS)
     *own, verify = [_read_plan_of(subtask, stage) for subtask in stage.subtasks if subtask.name in OWN_SUBTASKS]
-    splits = any(subtask.name == SPLIT_SUBTASK for subtask in own)
     work = [
-        plan_subtask(subtask, agents[subtask.id], subtask.dependencies, first_steps, splits=splits)
-        for subtask in plan.subtasks
+        plan_subtask(subtask, agents[subtask.id], subtask.dependencies, first_steps, own) for subtask in plan.subtasks
     ]
     verify = evolve(verify, needs=tuple(subtask.name for subtask in (*own, *work)))
     added = tuple(AddAgent(agent_id=agents[subtask.id], blueprint=subtask.agent) for subtask in new)

@@ -33,7 +33,7 @@ from greenroom.runs import checkout
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Checkout
 from greenroom.runs.delivery import REQUEST_KEY
-from greenroom.runs.verdict import BASELINE, DELIVER, HAND_IN
+from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 from greenroom.teamwork.hand_in import build_report_schema
 from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
@@ -98,16 +98,26 @@ def name_members(subtasks: Iterable[PlannedSubtask], taken: Iterable[str] = ()) 
 
 
 def plan_subtask(
-    subtask: PlannedSubtask, agent: AgentId, needs: Sequence[str], first_steps: tuple[Work, ...], *, splits: bool
+    subtask: PlannedSubtask,
+    agent: AgentId,
+    needs: Sequence[str],
+    first_steps: tuple[Work, ...],
+    own: Sequence[SubtaskPlan],
 ) -> SubtaskPlan:
-    """Return a specialist's subtask, which begins in its worktree. A code writer waits until the code is split."""
+    """Return a specialist's subtask, which begins in its worktree.
+
+    With a split among Greenroom's `own` subtasks, a code writer waits for it. A baseline that ends with a question is
+    waited for: nothing is paid before it.
+    """
     *opening, converse = first_steps
+    waits = [part.name for part in own if part.name == SPLIT_SUBTASK and subtask.agent == CODE_WRITER]
+    waits += [part.name for part in own if part.work[-1].executor == CONFIRM_UNVERIFIED and not needs]
     return SubtaskPlan(
         name=subtask.id,
         title=subtask.name,
         duty=subtask.description,
         agent=agent,
-        needs=(*needs, SPLIT_SUBTASK) if splits and subtask.agent == CODE_WRITER else tuple(needs),
+        needs=(*needs, *waits),
         required=subtask.required,
         priority=subtask.priority,
         tries=subtask.tries,
@@ -128,24 +138,25 @@ def build_stage(
     splits: bool,
     setup: bool,
     strategy: Strategy = "priority-based",
+    confirms: bool = False,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
 ) -> StagePlan:
     """Return the only stage of a team run: the plan's subtasks, and Greenroom's own.
 
-    The checks run on the base commit beside the work. With `splits`, the code is split when the design is there. At the
+    The checks run on the base commit beside the work. With `confirms` they run before it, and if nothing can verify the
+    change, a person is asked or the run ends. With `splits`, the code is split when the design is there. At the
     end the whole is verified, also if a subtask failed and the others continue.
     """
     needs, names = add_barriers(plan, strategy), (OPEN_WORKSPACE, *((checkout.NAME,) if setup else ()))
     opening = tuple(_make_step(name, "Open the worktree.") for name in names)
-    own = [_plan_own(BASELINE_SUBTASK, CHECKS, (*opening, _make_step(BASELINE, "Run the checks.")))]
+    checks = (*opening, _make_step(BASELINE, "Run the checks."))
+    confirm = (_make_step(CONFIRM_UNVERIFIED, "See whether anything can verify the change."),) if confirms else ()
+    own = [_plan_own(BASELINE_SUBTASK, CHECKS, (*checks, *confirm))]
     if splits:
         designs = tuple(subtask.id for subtask in plan.subtasks if subtask.agent == ARCHITECT)
         own.append(_plan_own(SPLIT_SUBTASK, SPLITTER, (_make_step(SPLIT, "Split the code."),), designs))
     first_steps = (*opening, Work(type="skill", executor="converse", instruction_content=wanted.data))
-    work = [
-        plan_subtask(subtask, agents[subtask.id], needs[subtask.id], first_steps, splits=splits)
-        for subtask in plan.subtasks
-    ]
+    work = [plan_subtask(subtask, agents[subtask.id], needs[subtask.id], first_steps, own) for subtask in plan.subtasks]
     judge = {"said": INTEGRATED_MESSAGE, REQUEST_KEY: MEND_MESSAGE.format(request=plan.request)}
     verify = (*opening, _make_step(DELIVER, "Judge the whole.", **judge))
     everything = tuple(subtask.name for subtask in (*own, *work))
@@ -173,6 +184,7 @@ async def create_team_run(
     splits: bool = True,
     strategy: Strategy = "priority-based",
     setup: bool = False,
+    confirms: bool = False,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
 ) -> TeamId:
     """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name.
@@ -186,7 +198,7 @@ async def create_team_run(
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
     by_profile = Counter(subtask.agent for subtask in plan.subtasks)
     splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
-    stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, wanted=wanted)
+    stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, confirms=confirms, wanted=wanted)
     name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
     task = AddTask(name=name, intention=plan.request, manager=LEAD, stages=(stage,))
     return await runtime.create(
@@ -219,5 +231,6 @@ async def create_planned_run(
         splits=settings.auto_decompose,
         strategy=settings.strategy,
         setup=bool(read_worktree_setup(root, sandboxed=app.is_sandboxed).line),
+        confirms=not (wanted.allow_unverified or (app.is_auto_approved and app.is_attended)),
         wanted=wanted,
     )

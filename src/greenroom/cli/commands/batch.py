@@ -28,6 +28,7 @@ from greenroom.cli.interactive.plan_review import (
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
     STDIN,
+    AllowUnverified,
     ApplyOption,
     BranchOption,
     ModelName,
@@ -76,6 +77,7 @@ def batch(
     apply: ApplyOption = False,
     branch: BranchOption = None,
     tests_may_change: TestsMayChange = False,
+    allow_unverified: AllowUnverified = False,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,
@@ -93,6 +95,7 @@ def batch(
 
     Exit codes: 0 all items are done and verified; 1 an item or a check failed; 2; 3; 4; 5; 6; 7.
     """
+    wanted = RunFlags(tests_may_change=tests_may_change, allow_unverified=allow_unverified)
     request, apply_mode = join_words([text], "task"), read_apply_mode(branch, apply=apply)
     if not patterns and not source:
         raise typer.BadParameter(translate("batch.no_items"))
@@ -106,7 +109,7 @@ def batch(
         analyst = await open_analyst(cli, model.strip())
         plan = _plan_items(analyst, request, items, agent.strip())
         choice = TeamChoice(analyst, await _confirm(cli, analyst, plan, len(items)))
-        return await start_team(cli, choice, RunFlags(tests_may_change=tests_may_change), apply_mode)
+        return await start_team(cli, choice, wanted, apply_mode)
 
     return invoke(context, work)
 

@@ -34,6 +34,7 @@ from greenroom.cli.interactive.report import explain_over_limit, report_ending, 
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
     AgentName,
+    AllowUnverified,
     ApplyMode,
     ApplyOption,
     BranchOption,
@@ -144,9 +145,7 @@ def run(
     branch: BranchOption = None,
     question: Annotated[bool, typer.Option("--question", help="Accept an answer without file changes.")] = False,
     tests_may_change: TestsMayChange = False,
-    allow_unverified: Annotated[
-        bool, typer.Option("--allow-unverified", help="Continue if no check can verify the change.")
-    ] = False,
+    allow_unverified: AllowUnverified = False,
     teamwork: TeamOptions = NO_TEAM,
     non_interactive: NonInteractive = False,
     model: ModelName = "",

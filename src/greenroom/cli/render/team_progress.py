@@ -243,7 +243,9 @@ def subtask_fields(history: TeamHistory) -> dict[str, object]:
 def find_unfinished(history: TeamHistory) -> str:
     """Return a sentence about the subtasks of an ended team run that are not finished; empty if all are."""
     stage = find_team_stage(history)
-    rest = [subtask for subtask in stage.subtasks if subtask.state != "finished"] if stage is not None else []
+    if stage is None or stage.state == "cancelled":  # with its task, which has its own reason
+        return ""
+    rest = [subtask for subtask in stage.subtasks if subtask.state != "finished"]
     text = translate("team_view.unfinished", count=len(rest), names=shorten_names([part.name for part in rest]))
     why = rest[0].summary if len(rest) == 1 and rest[0].name == VERIFY_SUBTASK else ""
     return f"{text} {why}".rstrip() if rest else ""
