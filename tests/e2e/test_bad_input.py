@@ -1,6 +1,7 @@
 """What must not hurt: broken stores, full disks, wrong words. A clear sentence, the right code, nothing changed."""
 
 import os
+import signal
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -121,3 +122,21 @@ def test_a_full_disk_stops_the_team_until_there_is_room_again(small_disk: Path) 
         ended = running.end()
     assert "✓ task t1 finished" in ended.err
     assert greenroom(home, "doctor").code == 0
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGTERM, signal.SIGINT])
+def test_a_disk_that_stays_full_ends_a_run_without_a_person_and_so_does_a_signal(
+    small_disk: Path, number: signal.Signals | None
+) -> None:
+    home = small_disk / "home"
+    with Running(home, "demo", "--org", "--pace", "0.3") as running:
+        running.until("takes 'draft'")
+        filler = fill(small_disk)
+        running.until("is full")
+        if number is not None:
+            running.send(number)
+        ended = running.end(timeout=20)
+    assert ended.code in ((3,) if number is None else (3, 128 + number)), ended.err
+    assert "is full, so nothing can be saved. Free disk space" in ended.err
+    filler.unlink()
+    assert greenroom(home, "resume", "last", GREENROOM_DEMO_PACE="0").code == 0

@@ -66,6 +66,9 @@ def test_an_interrupted_batch_goes_on_where_it_stopped(desk: Desk, number: signa
         ) as first:
             assert model.reached.wait(PATIENCE)
             first.send(number)
+            if number == signal.SIGINT:
+                first.until("Ctrl-C again stops now.")
+                first.send(number)
             assert first.end().code in (130, -signal.SIGKILL)
         model.release.set()
         assert "team, 2 of 3 subtasks" in desk.types("runs").out
@@ -90,9 +93,11 @@ def test_a_person_stops_a_batch_with_a_key_and_resumes_it_without_any_question(d
         with desk.sits(fake, *BATCH) as terminal:
             assert model.reached.wait(PATIENCE)
             terminal.press(CTRL_C)
+            terminal.until("Ctrl-C again stops now.")
+            model.release.set()
             terminal.until("Stopped. Continue with: greenroom resume")
             assert terminal.ends() == 130
-        model.release.set()
+        assert desk.types("cost", *JSON).json["reserved_calls"] == 0, "the calls in flight have ended"
         with desk.sits(fake, "resume", "last", "--yes") as terminal:
             shown = terminal.until("[a] apply")
             assert "[y] use all" not in shown

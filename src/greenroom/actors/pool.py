@@ -236,6 +236,16 @@ class ActorPool:
                 logging.getLogger(__name__).warning("%s does not stop; it is cancelled again", agent)
                 actor.cancel()
 
+    async def finish_calls(self) -> None:
+        """Start nothing more, end all effects but model calls, and wait for those: they are paid for."""
+        self._closing = True
+        for name in tuple(self._effects):
+            step = self._read_state().steps[name]
+            if step.terms is None or step.terms.effect != "model":
+                self._cancel_effect(name)
+        if self._effects:
+            await asyncio.wait(tuple(self._effects.values()))
+
     def _cancel_effect(self, step: StepId) -> None:
         """Cancel an effect once: a second cancellation would cut the clean-up of the first one short."""
         effect = self._effects.pop(step, None)

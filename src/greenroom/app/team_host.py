@@ -192,6 +192,11 @@ class TeamHost:
             loop.call_later(inbox_after, lambda: self._spawn(self._serve_inbox(), "inbox")),
         ]
 
+    async def finish_calls(self) -> None:
+        """Start no more steps, stop running ones, and wait for model calls, unless their replies cannot be saved."""
+        if self._pool is not None and self.sync.bus.trouble is None:
+            await self._pool.finish_calls()
+
     async def close(self) -> None:
         """Stop all steps and their processes, write everything that was submitted, and release the lease."""
         async with AsyncExitStack() as cleanup:  # runs from the bottom up, even after a failure
@@ -201,7 +206,7 @@ class TeamHost:
             cleanup.push_async_callback(self.sync.close)
             cleanup.push_async_callback(self._end_tasks)
             if self._pool is not None:
-                await self._pool.close(wait=not self.sync.is_idle)
+                await self._pool.close(wait=not self.sync.is_idle and self.sync.bus.trouble is None)
 
     def _drop_references(self) -> None:
         """Break reference cycles, so that the team's memory is freed without the garbage collector."""

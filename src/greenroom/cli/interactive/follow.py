@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import Final, TypeAlias
 
-from greenroom.app.conversation.capability_names import RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
 from greenroom.app.conversation.chat import fail_idle_tasks
 from greenroom.app.conversation.send import send_to_run as deliver
 from greenroom.app.lookup import TaskReference
@@ -30,7 +30,7 @@ from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, TypedLine, ask_line, disable_echo
 from greenroom.cli.render.team import TeamHistory, read_history
-from greenroom.core.base.errors import GreenroomError
+from greenroom.core.base.errors import GreenroomError, StoreFull
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import record
 from greenroom.core.state.step import Step
@@ -38,6 +38,9 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.runs.workspace import read_run_flags
 
 CHANGING_TOOLS: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
+FULL_PATIENCE_S: Final = 5.0
+"""How long a run that no person watches waits for room on a full disk."""
+
 SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
 
 
@@ -143,7 +146,9 @@ async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ..
     try:
         host = await cli.runtime.start(team)
         attach_progress(host, cli.progress)
-        tasks = await _wait_until_settled(cli, host, team)
+        async with _end_if_full(cli, host):
+            with _finish_calls_first(cli, host):
+                tasks = await _wait_until_settled(cli, host, team)
         await fail_idle_tasks(cli.runtime, team)
     except asyncio.CancelledError:
         cli.progress.note(translate("conversation.stopping"), style="yellow")
@@ -152,6 +157,38 @@ async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ..
         return tasks
     finally:
         await cli.runtime.stop(team)
+
+
+@contextmanager
+def _finish_calls_first(cli: Invocation, host: TeamHost) -> Iterator[None]:
+    """Let the model calls of a run end on the first Ctrl-C: stopped ones count with all that was reserved for them."""
+
+    async def finish() -> None:
+        cli.progress.note(translate("conversation.finishing_calls"), style="yellow")
+        await host.finish_calls()
+
+    with cli.stop.delay_interrupts(finish) if host.state.team.kit in CHANGING_RUNS else nullcontext():
+        yield
+
+
+@asynccontextmanager
+async def _end_if_full(cli: Invocation, host: TeamHost) -> AsyncIterator[None]:
+    """Without a person, raise `StoreFull` if the log stays unwritable inside the block."""
+    loop, patience = asyncio.get_running_loop(), asyncio.timeout(None)
+
+    def watch(trouble: str | None) -> None:
+        if not patience.expired():
+            patience.reschedule(loop.time() + FULL_PATIENCE_S if trouble and not cli.is_attended else None)
+
+    try:
+        async with patience:
+            unsubscribe = host.listen_trouble(watch)
+            try:
+                yield
+            finally:
+                unsubscribe()
+    except TimeoutError:
+        raise StoreFull(str(host.sync.bus.trouble)) from None
 
 
 def attach_progress(host: TeamHost, progress: Progress) -> None:
