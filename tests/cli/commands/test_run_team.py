@@ -160,7 +160,7 @@ def test_without_a_check_that_judges_no_specialist_is_paid_unless_that_is_allowe
     if not has_check:
         (shop / "package.json").unlink()
     (shop / "p.toml").write_text(f'on_failure = "{on_failure}"\n{PLAN.format(needs="")}')
-    model = script([*write("code-writer-1", "shop/tax.py", TAX, "tax"), Cue(agent="code-writer-2", reply=done("none"))])
+    model = script([*write("code-writer-1", "shop/tax.py", TAX, "tax"), *write("code-writer-2", "shop/a.py", TAX, "a")])
     words = ("run", "--plan", "p.toml", "--non-interactive", "--output-format", "json")
     ended = greenroom(*words)
     assert (ended.code, ended.json["status"], model.requests) == (7, "unverified", []), ended.err
