@@ -218,11 +218,13 @@ class ActorPool:
         """Whether any actor has work."""
         return bool(self._actors)
 
-    async def close(self, *, wait: bool = True) -> None:
-        """End all effects and submit that they were interrupted. With `wait`, first wait for the commit in progress."""
-        self._closing = True
+    async def close(self, *, wait: bool = True, finish_calls: bool = False) -> None:
+        """End all effects and submit that they were interrupted. With `wait`, first wait for the commit in progress.
+        With `finish_calls`, model calls end by themselves."""
+        self._closing, steps = True, self._read_state().steps
         for step in tuple(self._effects):
-            self._cancel_effect(step)
+            if not (finish_calls and (terms := steps[step].terms) and terms.effect == "model"):
+                self._cancel_effect(step)
         if wait:
             with suppress(WorldFault):
                 await self._submit.submit(by=SYSTEM)  # wait for the commit in progress: it may start a step
@@ -231,20 +233,10 @@ class ActorPool:
         for _ in range(MAX_CANCEL_TRIES):
             if not self._actors:
                 return
-            await asyncio.wait(tuple(self._actors.values()), timeout=CANCEL_TIMEOUT_S)
+            await asyncio.wait(tuple(self._actors.values()), timeout=None if finish_calls else CANCEL_TIMEOUT_S)
             for agent, actor in self._actors.items():
                 logging.getLogger(__name__).warning("%s does not stop; it is cancelled again", agent)
                 actor.cancel()
-
-    async def finish_calls(self) -> None:
-        """Start nothing more, end all effects but model calls, and wait for those: they are paid for."""
-        self._closing = True
-        for name in tuple(self._effects):
-            step = self._read_state().steps[name]
-            if step.terms is None or step.terms.effect != "model":
-                self._cancel_effect(name)
-        if self._effects:
-            await asyncio.wait(tuple(self._effects.values()))
 
     def _cancel_effect(self, step: StepId) -> None:
         """Cancel an effect once: a second cancellation would cut the clean-up of the first one short."""

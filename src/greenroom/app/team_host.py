@@ -195,7 +195,7 @@ class TeamHost:
     async def finish_calls(self) -> None:
         """Start no more steps, stop running ones, and wait for model calls, unless their replies cannot be saved."""
         if self._pool is not None and self.sync.bus.trouble is None:
-            await self._pool.finish_calls()
+            await self._pool.close(finish_calls=True)
 
     async def close(self) -> None:
         """Stop all steps and their processes, write everything that was submitted, and release the lease."""
