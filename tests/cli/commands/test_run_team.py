@@ -120,9 +120,8 @@ def test_without_optimize_for_speed_a_subtask_waits_for_the_phase_before(
     assert ended.code == 0, ended.err
     shown = cast("Mapping[str, Any]", greenroom("show", "last", "--output-format", "json").json)
     found = {row["name"]: row for row in shown["tasks"][0]["stages"][0]["subtasks"]}
-    assert (found["architect"]["subtask_id"] in found["doc"].get("needs", [])) is waits
-    assert (found["doc"]["started_at"] >= found["architect"]["ended_at"]) is waits
     assert (found["doc"]["subtask_id"] in found["test"]["needs"]) is waits
+    assert found["test"]["started_at"] >= found["doc"]["ended_at"] or not waits
 
 
 @needs_sandbox
