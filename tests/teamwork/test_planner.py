@@ -209,7 +209,11 @@ def test_a_split_stays_within_the_limit_and_needs_exactly_one_code_subtask() -> 
     parts = split(*many, most=7)
     assert parts
     assert [subtask.id for subtask in parts if subtask.agent == "code-writer"] == ["code-1", "code-2", "code-3"]
-    assert len(parts[3].writes) == 7
+    assert [len(subtask.writes) for subtask in parts[1:4]] == [3, 3, 3]
+    forty = split(*(component(f"c{number}", f"src/{number}.py") for number in range(40)))
+    assert forty
+    counts = [len(subtask.writes) for subtask in forty if subtask.agent == "code-writer"]
+    assert (len(counts), sum(counts), max(counts) - min(counts)) == (6, 40, 1), "no writer gets all the rest"
     assert split(*many, most=5) is None
     assert split_by_design(make("documentation").subtasks, {"components": many}) is None
     taken = (PlannedSubtask(id="code", agent="code-writer"), PlannedSubtask(id="code-1", agent="review"))

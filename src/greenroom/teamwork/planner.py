@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from typing import Final, get_args
 
 from msgspec import ValidationError, convert
@@ -122,15 +123,16 @@ def split_by_design(
 ) -> tuple[PlannedSubtask, ...] | None:
     """Replace the only code subtask by one per group of components that share no file with another group.
 
-    `design` is a `design-handoff`. Return None if its components do not have two disjoint write sets. Subtasks that
-    depend on the code then depend on all its parts.
+    `design` is a `design-handoff`. Return None if its components do not have two disjoint write sets. If there are more
+    groups than subtasks may be, each gets about as many. Subtasks that depend on the code then depend on all its parts.
     """
     codes = [subtask for subtask in subtasks if subtask.agent == "code-writer"]
     groups = _group_components(design)
     room = max_subtasks - len(subtasks) + 1
     if len(codes) != 1 or len(groups) < 2 or room < 2:
         return None
-    groups = [*groups[: room - 1], *filter(None, [[part for group in groups[room - 1 :] for part in group]])]
+    cuts = [len(groups) * cut // min(room, len(groups)) for cut in range(min(room, len(groups)) + 1)]
+    groups = [[part for group in groups[start:end] for part in group] for start, end in pairwise(cuts)]
     names = tuple(f"{codes[0].id}-{number}" for number in range(1, len(groups) + 1))
     if {subtask.id for subtask in subtasks} & set(names):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -57,10 +58,18 @@ async def test_a_program_must_allow_unverified_work(shop: Path) -> None:
     model = ScriptedModel(write("code-writer-1", "shop/tax.py", "ONE = 1\n", "tax"))
     async with open_greenroom(shop, model) as greenroom:
         teams = greenroom.teams
-        await teams.wait(await teams.execute(plan))
+        assert await teams.wait(await teams.execute(plan)) == "unverified"
         assert model.requests == []
-        await teams.wait(await teams.execute(plan, allow_unverified=True))
+        run = await teams.execute(plan, allow_unverified=True)
+        assert (await teams.wait(run), await teams.status(run)) == ("unverified", "unverified")
         assert model.requests
+
+
+async def test_arguments_of_a_wrong_kind_are_refused_in_one_line(shop: Path) -> None:
+    async with open_greenroom(shop, ScriptedModel([])) as greenroom:
+        for verb in (greenroom.teams.analyze, greenroom.teams.plan, greenroom.teams.execute):
+            with pytest.raises(WorldFault, match=r"^None is not a valid .*\.$"):
+                await verb(cast("str", None))
 
 
 @needs_sandbox

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.chat import make_resume_intents
 from greenroom.app.conversation.start import FIRST_TASK_ID
+from greenroom.app.library.agent_definition import require_kind
 from greenroom.app.messages import translate
 from greenroom.app.settings.schema import Settings
 from greenroom.app.task_status import TaskState, TaskStatus
@@ -23,13 +24,13 @@ from greenroom.core.ports.model import Model, Models
 from greenroom.core.rules.intents import CancelTask, PauseTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.team import Team
+from greenroom.runs.verdict import find_verdict
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan import Plan, PlannerKind, TaskAnalysis
 
-TeamRunStatus: TypeAlias = Literal["scheduled", "running", "paused", "completed", "failed", "cancelled"]
+TeamRunStatus: TypeAlias = Literal["scheduled", "running", "paused", "completed", "unverified", "failed", "cancelled"]
 _STATUS: Final[dict[TaskState, TeamRunStatus]] = {
     "working": "running",
-    "finished": "completed",
     "failed": "failed",
     "idle": "failed",
     "cancelled": "cancelled",
@@ -85,12 +86,14 @@ class Teams:
 
     async def propose(self, text: str, *, planner: PlannerKind | None = None) -> TeamProposal:
         """Return the analysis and the plan of a request, and whether a team is worth it."""
+        require_kind(isinstance(text, str), text, "request")
         return await (await self._open_analyst()).propose(text, planner)
 
     async def execute(self, plan: Plan | str, *, model: str = "", allow_unverified: bool = False) -> str:
         """Start the team of a plan, or of a request. Return the id of its run; `wait` returns its end.
         Without `allow_unverified`, no model is called if nothing can verify the change.
         Raise `RefusedError` if a request is not worth a team: give it to one agent, or pass its plan."""
+        require_kind(isinstance(plan, Plan | str), plan, "plan")
         analyst, app = await self._open_analyst(model), self._app
         proposal = await analyst.propose(plan) if isinstance(plan, str) else analyst.assess(plan)
         if not proposal.plan.subtasks:
@@ -103,17 +106,23 @@ class Teams:
         return team
 
     async def wait(self, run_id: str) -> TeamRunStatus:
-        """Wait until a run is over, or cannot continue by itself."""
-        return _name_status(await self._app.runtime.wait(TeamId(run_id), FIRST_TASK_ID))
+        """Wait until a run is over, or cannot continue by itself. `completed` means that its change is verified."""
+        return await self._name_status(run_id, await self._app.runtime.wait(TeamId(run_id), FIRST_TASK_ID))
 
     async def status(self, run_id: str) -> TeamRunStatus:
-        """Return the status of a run."""
+        """Return the status of a run. `completed` means that its change is verified."""
         state = await self._app.runtime.state(TeamId(run_id))
         if state.team.paused is not None and FIRST_TASK_ID in state.tasks:
             return "paused"
         status = await self._app.runtime.status(TeamId(run_id), FIRST_TASK_ID)
         has_begun = FIRST_TASK_ID not in state.tasks or any(stage.started_at for stage in state.stages.values())
-        return _name_status(status) if has_begun else "scheduled"
+        return await self._name_status(run_id, status) if has_begun else "scheduled"
+
+    async def _name_status(self, run_id: str, status: TaskStatus) -> TeamRunStatus:
+        if status.state != "finished":
+            return _STATUS.get(status.state, "paused")
+        verdict = find_verdict(await self._app.steps(TeamId(run_id))).state
+        return "completed" if verdict == "verified" else verdict
 
     async def pause(self, run_id: str) -> None:
         """Pause a run: running steps end, and no new one starts."""
@@ -150,7 +159,3 @@ class Teams:
         for spec in self._own.values():
             analyst.profiles.register(spec)
         return analyst
-
-
-def _name_status(status: TaskStatus) -> TeamRunStatus:
-    return _STATUS.get(status.state, "paused")
