@@ -47,29 +47,6 @@ class SignalStop:
         finally:
             self._on_interrupt = previous
 
-    @contextmanager
-    def delay_interrupts(self, finish: Callable[[], Awaitable[None]]) -> Iterator[None]:
-        """On the first Ctrl-C inside the block start `finish`. When it ends, or on the second Ctrl-C, interrupt."""
-        previous, finishing = self._on_interrupt, list[asyncio.Future[None]]()
-
-        def interrupt(_: object = None) -> None:
-            finishing[0].remove_done_callback(interrupt)
-            self._on_interrupt = previous
-            self.handle_signal(signal.SIGINT)
-
-        def begin() -> None:
-            self._on_interrupt = interrupt
-            finishing.append(asyncio.ensure_future(finish()))
-            finishing[0].add_done_callback(interrupt)
-
-        with self.redirect_interrupts(begin):
-            try:
-                yield
-            finally:
-                for task in finishing:
-                    task.remove_done_callback(interrupt)
-                    task.cancel()
-
     def watch(self, work: asyncio.Task[Exit]) -> None:
         """Cancel this task when a signal arrives."""
         self._work = work

@@ -142,33 +142,28 @@ async def show_events(cli: Invocation, team: TeamId, history: TeamHistory, *, fo
 
 
 async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ...]:
-    """Let the agents work until the team is at rest; return its tasks."""
+    """Let the agents work until the team is at rest; return its tasks.
+
+    On Ctrl-C the model calls of a run end first: a stopped one counts with all that was reserved for it.
+    """
+    host: TeamHost | None = None
     try:
         host = await cli.runtime.start(team)
         attach_progress(host, cli.progress)
         async with _end_if_full(cli, host):
-            with _finish_calls_first(cli, host):
-                tasks = await _wait_until_settled(cli, host, team)
+            tasks = await _wait_until_settled(cli, host, team)
         await fail_idle_tasks(cli.runtime, team)
     except asyncio.CancelledError:
-        cli.progress.note(translate("conversation.stopping"), style="yellow")
+        calls = host if cli.stop.code == Exit.INTERRUPTED and host and host.state.team.kit in CHANGING_RUNS else None
+        key = "conversation.finishing_calls" if calls else "conversation.stopping"
+        cli.progress.note(translate(key, command=render_command(cli, "resume", team)), style="yellow")
+        if calls:
+            await calls.finish_calls()
         raise
     else:
         return tasks
     finally:
         await cli.runtime.stop(team)
-
-
-@contextmanager
-def _finish_calls_first(cli: Invocation, host: TeamHost) -> Iterator[None]:
-    """Let the model calls of a run end on the first Ctrl-C: stopped ones count with all that was reserved for them."""
-
-    async def finish() -> None:
-        cli.progress.note(translate("conversation.finishing_calls"), style="yellow")
-        await host.finish_calls()
-
-    with cli.stop.delay_interrupts(finish) if host.state.team.kit in CHANGING_RUNS else nullcontext():
-        yield
 
 
 @asynccontextmanager
