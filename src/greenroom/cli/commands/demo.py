@@ -288,18 +288,14 @@ def _check_change(play: DemoPlay, log: DemoLog, passing: int) -> Sequence[Fact]:
 
 
 async def show_team_verdict(play: DemoPlay) -> Sequence[Fact]:
-    log, killed = await read_log(play.home), play.log_before_kill
+    log = await read_log(play.home)
     ends = {subtask.name: subtask.state for subtask in log.subtasks}
     kinds = {subtask.agent.rpartition("-")[0] for subtask in log.subtasks}
-    until = killed.events[-1].at if killed is not None else 0
-    starts = [part.started_at or until for part in log.subtasks if part.name in ("code-1", "code-2")]
-    both = (until - max(starts, default=until)) / 1000
     merges = git(play.root, "log", "--merges", "--format=%s", f"refs/greenroom/{log.team}/main").splitlines()
     names = team_job.SPECIALISTS
     finished = translate("demo.team_finished", count=len(names), names=", ".join(names))
     return [
         make_fact(finished, held={*ends.values()} == {"finished"} and {*names} <= kinds, found=ends),
-        make_fact(translate("demo.at_once", seconds=both), held=both > 0, found=both),
         make_fact(translate("demo.merged", count=play.story.commits), held=len(merges) == play.story.commits),
         *_check_change(play, log, job.PASSING_TESTS + team_job.NEW_TESTS),
     ]

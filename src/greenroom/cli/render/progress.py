@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, ParamSpec
 
 from rich.console import RenderableType
@@ -30,12 +31,13 @@ AGENT_WIDTH: Final = 15  # columns of an agent's name in the lines of a team run
 class LiveDisplay:
     """A live area drawn in the thread that prints lines: two threads would overwrite each other."""
 
-    def __init__(self, console: Console, frames_per_second: int = FRAMES_PER_SECOND) -> None:
+    def __init__(self, console: Console, idle_s: float = 0.0) -> None:
+        """`idle_s` is how much longer a frame stays if nothing changes."""
         self._console = console
-        self._pause = 1 / frames_per_second
+        self._idle_s = idle_s
+        self._changed = asyncio.Event()
         self._live: LiveArea | None = None
         self._ticker: asyncio.Task[None] | None = None
-        self._next_frame: asyncio.TimerHandle | None = None
 
     @property
     def is_running(self) -> bool:
@@ -48,27 +50,22 @@ class LiveDisplay:
         self._ticker = asyncio.get_running_loop().create_task(self._tick(self._live))
 
     def end(self) -> None:
-        if self._next_frame is not None:
-            self._next_frame.cancel()
-            self._next_frame = None
         if self._live is not None and self._ticker is not None:
             self._ticker.cancel()
             self._live.stop()
             self._live = None
 
     def refresh_soon(self) -> None:
-        """Draw a change before the next tick. Changes that follow each other closely are drawn together."""
-        if self._live is not None and self._next_frame is None:
-            self._next_frame = asyncio.get_running_loop().call_later(1 / FRAMES_PER_SECOND, self._refresh, self._live)
-
-    def _refresh(self, live: LiveArea) -> None:
-        self._next_frame = None
-        live.refresh()
+        """Draw a change before the idle time is over. Changes that follow each other closely are drawn together."""
+        self._changed.set()
 
     async def _tick(self, live: LiveArea) -> None:
         while True:
+            self._changed.clear()
             live.refresh()
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(1 / FRAMES_PER_SECOND)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), self._idle_s)
 
 
 P = ParamSpec("P")

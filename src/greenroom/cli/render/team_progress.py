@@ -32,6 +32,7 @@ from greenroom.teamwork.plan_graph import VERIFY_SUBTASK
 
 MAX_ROWS: Final = 20  # rows of the live table
 ROWS_AROUND: Final = 8  # lines of the screen that the live table leaves free
+IDLE_S: Final = 0.875  # of a frame in which nothing changes but the time
 BAR_WIDTH: Final = 8
 MAX_NAME_CHARS: Final = 24
 MAX_TITLE_CHARS: Final = 40
@@ -97,11 +98,15 @@ def render_live(history: TeamHistory, now: int, height: int) -> Sequence[Rendera
 
 def render_results(history: TeamHistory, max_rows: int | None = None) -> Sequence[RenderableType]:
     """Render the subtasks of a team run with files, lines, cost and result; empty for other teams."""
+    rows = _list_rows(history)
+    table = _render_table(history, RESULT_COLUMNS, rows, max_rows)
+    return (*table, *_render_remarks(history, rows)) if rows else ()
+
+
+def _list_rows(history: TeamHistory) -> Sequence[Contribution]:
+    """Return the contributions so far; none for other teams."""
     stage = find_team_stage(history)
-    if stage is None:
-        return ()
-    rows = list_contributions(stage, history.steps, history.spent, history.at)
-    return (*_render_table(history, RESULT_COLUMNS, rows, max_rows), *_render_remarks(history, rows))
+    return () if stage is None else list_contributions(stage, history.steps, history.spent, history.at)
 
 
 def _render_remarks(history: TeamHistory, rows: Sequence[Contribution]) -> Iterator[Text]:
@@ -233,11 +238,8 @@ def _render_foot(history: TeamHistory, stage: Stage, now: int) -> Text:
 
 def subtask_fields(history: TeamHistory) -> dict[str, object]:
     """Return the subtasks of a team run as a field for programs; empty for other teams."""
-    stage = find_team_stage(history)
-    if stage is None:
-        return {}
-    rows = list_contributions(stage, history.steps, history.spent, history.at)
-    return {"subtasks": [row.fields for row in rows]}
+    rows = _list_rows(history)
+    return {"subtasks": [row.fields for row in rows]} if rows else {}
 
 
 def find_unfinished(history: TeamHistory) -> str:
@@ -266,7 +268,7 @@ class TeamView(RunView):
         is_terminal = self._console.is_terminal and not self._console.is_dumb_terminal and not os.environ.get("CI")
         self._has_table = is_terminal and settings.real_time_progress and not setup.verbose and not self._is_silent
         self._is_detailed = settings.detailed_logs and settings.real_time_progress
-        self._moving = LiveDisplay(self._console, frames_per_second=1)
+        self._moving = LiveDisplay(self._console, idle_s=IDLE_S)
 
     def line(self, history: TeamHistory, line: EventLine) -> None:
         """Print the starts and ends of subtasks; with --verbose every event."""
