@@ -153,7 +153,7 @@ class DemoPlay:
         if process.stdout is None:
             return
         async for data in process.stdout:
-            if line := data.decode(errors="replace").strip():
+            if line := data.decode(errors="replace").rstrip():
                 self.say(strip_control_characters(line), first="   │ ", style="dim")
 
     async def run(self, *words: str) -> tuple[int, int]:
