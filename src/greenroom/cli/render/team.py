@@ -458,11 +458,10 @@ def _render_whole_task(history: TeamHistory, task: Task) -> list[RenderableType]
     parts: list[RenderableType] = [
         *render_task(task, [], end_word(task.state, history.language), state, history.language)
     ]
-    is_in_table = history.state.team.kit == TEAM_RUN  # long reasons are below it
-    for stage in stages:
-        parts += [] if is_in_table else [Text("  ").append_text(render_stage(stage))]
+    for stage in () if history.state.team.kit == TEAM_RUN else stages:  # the table of a team run has its subtasks
+        parts.append(Text("  ").append_text(render_stage(stage)))
         for subtask in stage.subtasks:
-            if subtask.summary and not is_in_table:
+            if subtask.summary:
                 known = {"name": subtask.name, "agent": subtask.agent, "summary": shorten(subtask.summary, 90)}
                 parts.append(Text(f"      {translate('runs.subtask_done', **known)}", style="dim"))
     parts += [Text(f"  {line}", style="dim") for line in history.board_of(task).get(PLAN_KEY, "").splitlines()]
