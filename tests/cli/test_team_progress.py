@@ -32,6 +32,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage, SubtaskAssigned, SubtaskEnd, SubtaskEnded, SubtaskRetried
 from greenroom.core.state.step import Step
+from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.work import Work
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 
@@ -300,3 +301,25 @@ def test_the_table_speaks_chinese(shop: TeamStory) -> None:
     drawn = "\n".join(shop.draw(120))
     assert "[阶段 1/4]" in drawn
     assert "等待 code-1，code-2" in drawn
+
+
+def test_the_time_of_a_row_leaves_out_when_no_process_ran_the_team(shop: TeamStory) -> None:
+    shop.start("architect")
+    shop.at += 3_000
+    shop.start("code-1")
+    for seconds, epoch in ((40, 2), (5, 3)):
+        shop.at += seconds * 1000
+        shop.tell(OwnerChanged(at=shop.at, epoch=epoch, owner="here"))
+    shop.at += 2_000
+    assert [line.split()[-1] for line in shop.draw() if line.startswith("●")] == ["5.0s", "2.0s"]
+    shop.end("architect")
+    fields = subtask_fields(shop.history)["subtasks"]
+    assert isinstance(fields, list)
+    assert [row["seconds"] for row in fields if row["subtask"] == "architect"] == [5.0]
+
+
+def test_a_cancelled_subtask_says_so(shop: TeamStory) -> None:
+    shop.start("architect")
+    shop.end("architect", "cancelled", "the stage is over")
+    (row,) = (line for line in shop.draw() if "architect-1" in line)
+    assert ("cancelled" in row, "the stage is over" in row) == (True, False)

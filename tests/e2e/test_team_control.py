@@ -107,6 +107,19 @@ def test_a_person_stops_a_batch_with_a_key_and_resumes_it_without_any_question(d
     assert {(desk.repo / item).read_text() for item in ITEMS} == {"x = 2\n"}
 
 
+def test_a_batch_that_another_terminal_cancels_says_cancelled(desk: Desk) -> None:
+    model = Porters(held="c.py")
+    with provider(model) as fake, desk.sits(fake, *BATCH) as terminal:
+        assert model.reached.wait(PATIENCE)
+        assert desk.types("cancel", "last").code == 0
+        model.release.set()
+        table = terminal.until("✗ Cancelled:").rpartition("result")[2]
+        assert ("cancelled" in table, "the stage is over" in table) == (True, False), table
+        terminal.until("[a] apply")
+        terminal.press(ENTER)
+        assert terminal.ends() == 1
+
+
 def test_a_question_of_one_specialist_is_asked_when_the_others_are_done(desk: Desk) -> None:
     model = Porters(asks="b.py")
     with provider(model) as fake, desk.sits(fake, *BATCH, GREENROOM_SANDBOX="off") as terminal:

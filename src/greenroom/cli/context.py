@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -33,7 +34,7 @@ class SignalStop:
     """Stops the command on the first signal, so that it can clean up, and ends the process on the second."""
 
     def __init__(self) -> None:
-        self.code = Exit.INTERRUPTED
+        self.code, self.last_words = Exit.INTERRUPTED, ""
         self._signals = find_ending_signals()
         self._work: asyncio.Task[Exit] | None = None
         self._on_interrupt: Callable[[], object] | None = None
@@ -62,7 +63,7 @@ class SignalStop:
         loop = asyncio.get_running_loop()
         for signal_number in self._signals:
             loop.remove_signal_handler(signal_number)
-            signal.signal(signal_number, end_at_once)
+            signal.signal(signal_number, partial(end_at_once, last_words=self.last_words))
         if self._work is not None:
             self._work.cancel()
 

@@ -111,11 +111,13 @@ def find_ending_signals() -> tuple[signal.Signals, ...]:
     return tuple(number for number in present if signal.getsignal(number) is not signal.SIG_IGN)
 
 
-def end_at_once(number: int, _: FrameType | None = None) -> None:
-    """End the process now, without a message. Nothing is lost: all acknowledged events are on disk."""
+def end_at_once(number: int, _: FrameType | None = None, *, last_words: str = "") -> None:
+    """End the process now, with its `last_words`. Nothing is lost: all acknowledged events are on disk."""
     with suppress(OSError):  # the terminal may be gone
         if os.isatty(STDERR):
             os.write(STDERR, SHOW_CURSOR)
+        if last_words:  # below a table that may be on the screen
+            os.write(STDERR, f"\n{last_words}\n".encode())
     os._exit(SIGNAL_EXIT_BASE + number)
 
 

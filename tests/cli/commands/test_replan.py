@@ -50,6 +50,25 @@ def test_a_paused_team_gets_another_plan_and_goes_on_with_it(paused: Path, shop:
 
 @needs_sandbox
 @pytest.mark.parametrize(
+    ("old", "new", "kept"),
+    [
+        ('writes = ["shop/tax.py"]', 'writes = ["shop/other.py"]', ["tax"]),
+        ('writes = ["shop/discount.py"]', 'writes = ["shop/other.py"]', []),
+        ("", "", []),
+    ],
+    ids=["started", "waiting", "nothing"],
+)
+def test_a_started_subtask_whose_text_differs_is_named(
+    paused: Path, greenroom: Type, old: str, new: str, kept: list[str]
+) -> None:
+    paused.write_text(paused.read_text().replace(old, new) if old else paused.read_text())
+    told = greenroom("replan", "last", "--file", str(paused))
+    assert (told.code, "These have started and stay as they are: tax." in told.err) == (0, bool(kept)), told.err
+    assert greenroom("replan", "last", "--file", str(paused), "--output-format", "json").json["kept"] == kept
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
     ("old", "new", "why"),
     [
         ('agent = "code-writer"', 'agent = "code-writter"', "There is no specialist `code-writter`."),

@@ -245,6 +245,22 @@ def test_the_text_of_a_cancelled_edit_is_kept(
     assert Path(f"{kept}.toml").read_text() == "much typed = ["
 
 
+def test_an_emptied_plan_cancels(
+    shop: Path,
+    greenroom: Type,
+    script: Script,
+    answers: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    script(team_cues())
+    edit_with(monkeypatch, tmp_path, ["\n"])
+    answers += ["m"]
+    ended = greenroom("run", "--team", REQUEST)
+    assert (ended.code, count_runs(greenroom)) == (1, 0)
+    assert "Cancelled. Nothing was started." in ended.err
+
+
 def test_without_an_editor_that_is_said(
     shop: Path, greenroom: Type, script: Script, answers: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 
 import msgspec
@@ -57,8 +57,8 @@ class Review:
 class Contribution:
     """One subtask of a team run: its state and plan, what it changed, and what it cost.
 
-    `millis` is the time from its start to its end, or to `now`. `waits_for` names the subtasks that must end first.
-    `has_work`: its own worktree has commits.
+    `millis` is the time from its start to its end, or to `now`, without stops of the run. `waits_for` names what must
+    end first. `has_work`: its own worktree has commits.
     """
 
     subtask: Subtask
@@ -99,9 +99,14 @@ class Contribution:
 
 
 def list_contributions(
-    stage: Stage, steps: Iterable[Step], spent: Mapping[AgentId, Amounts], now: int
+    stage: Stage,
+    steps: Iterable[Step],
+    spent: Mapping[AgentId, Amounts],
+    now: int,
+    stops: Sequence[tuple[int, int]] = (),
 ) -> tuple[Contribution, ...]:
-    """Return the contributions of a stage in the order of its plan. `now` is in milliseconds."""
+    """Return the contributions of a stage in the order of its plan. Between `stops` nothing ran: from, until. They and
+    `now` are in milliseconds."""
     steps = tuple(steps)
     changes = _find_changes(steps)
     committed = {step.subtask_id for step in steps if COMMIT_KEY in (step.result or {})}
@@ -111,12 +116,17 @@ def list_contributions(
             subtask=subtask,
             waits_for=tuple(waiting[need] for need in subtask.needs if subtask.state == "init" and need in waiting),
             spent=spent.get(subtask.agent, NOTHING),
-            millis=max((subtask.ended_at or now) - subtask.started_at, 0) if subtask.started_at is not None else 0,
+            millis=_measure(subtask.started_at, subtask.ended_at or now, stops) if subtask.started_at else 0,
             changes=changes.get(subtask.subtask_id, FileChanges()),
             has_work=subtask.subtask_id in committed,
         )
         for subtask in stage.subtasks
     )
+
+
+def _measure(start: int, end: int, stops: Iterable[tuple[int, int]]) -> int:
+    """Return the milliseconds from `start` to `end` without the `stops` in between."""
+    return max(end - start - sum(max(min(end, until) - max(start, since), 0) for since, until in stops), 0)
 
 
 def _find_changes(steps: Iterable[Step]) -> Mapping[SubtaskId, FileChanges]:

@@ -33,6 +33,7 @@ from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import HAND_IN
+from greenroom.teamwork.plan import Plan
 from greenroom.teamwork.plan_text import render_plan_text
 
 
@@ -127,9 +128,20 @@ async def replan(
             cli.progress.note(translate("plan.kept", path=keep_draft(render_plan_text(plan))), style="bold")
         raise
     cli.out.show(translate("teams.replanned", team=team, subtasks=", ".join(part.id for part in plan.subtasks)))
+    if kept := _find_kept(await cli.runtime.state(team), complete_plan(plan)):
+        cli.progress.note(translate("teams.kept_as_is", names=", ".join(kept)), style="yellow")
     if await cli.runtime.log.holder(team) is None:
         cli.progress.note(translate("report.continue", command=render_command(cli, "resume", team)))
-    return cli.out.result("ok", Exit.DONE, team=team, subtasks=[to_full_dict(part) for part in plan.subtasks])
+    parts = [to_full_dict(part) for part in plan.subtasks]
+    return cli.out.result("ok", Exit.DONE, team=team, subtasks=parts, kept=kept)
+
+
+def _find_kept(state: TeamState, plan: Plan) -> list[str]:
+    """Return the subtasks that have started and so are not as the new plan has them."""
+    stage = next(iter(state.stages.values()), None)
+    started = {part.name for part in stage.subtasks if part.state != "init"} if stage is not None else set()
+    known = {part.id: part for part in read_plan(state, stage).subtasks} if stage is not None else {}
+    return [part.id for part in plan.subtasks if part.id in started and part != known.get(part.id)]
 
 
 async def _find_stage(cli: Invocation, team: TeamId) -> tuple[TeamState, Stage]:

@@ -352,7 +352,7 @@ def _choose_checks(cli: Invocation, plan: CheckPlan, root: Path) -> Sequence[Che
     return [*approved, make_own_check(line, plan.unapproved)]
 
 
-VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "yellow"}
+VERDICT_STYLES: Final = {"verified": "green", "failed": "red", "unverified": "yellow", "cancelled": "red"}
 
 
 async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Ending, *, apply_mode: ApplyMode) -> Exit:
@@ -375,7 +375,8 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
         extra_fields = {"verified": False, "answered": False, **team_fields, **apply_fields}
         return report_ending(cli, team, ending, printed=printed, extra_fields=extra_fields)
     report = await _build_report(cli, ending)
-    state = "failed" if ending.code == Exit.FAILED else report.verdict.state
+    ended = "cancelled" if ending.status == "cancelled" else "failed"
+    state = ended if ending.code == Exit.FAILED else report.verdict.state
     key = "run.answered" if report.is_verified and not report.diff.changes else f"run.{state}"
     cli.progress.note("")
     head = translate(key, figures=summarise(ending.history))

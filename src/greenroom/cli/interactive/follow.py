@@ -79,13 +79,14 @@ async def follow(cli: Invocation, team: TeamId, history: TeamHistory) -> Ending:
 
     Events after the version of `history` are shown and added to it. Nothing else is read to report the ending.
     """
+    cli.stop.last_words = translate("conversation.stopped", command=render_command(cli, "resume", team))
     cli.progress.begin(history)
     try:
         async with show_events_meanwhile(cli, team, history):
             tasks = await _work_until_settled(cli, team)
     except asyncio.CancelledError:
         cli.progress.end()
-        cli.progress.note(translate("conversation.stopped", command=render_command(cli, "resume", team)), style="bold")
+        cli.progress.note(cli.stop.last_words, style="bold")
         raise
     finally:
         cli.progress.end()

@@ -228,9 +228,10 @@ async def confirm_plan(cli: Invocation, analyst: TeamAnalyst, proposal: TeamProp
             return None
         if choice in ("m", "modify"):
             edited = await edit_plan(cli, render_plan_text(proposal.plan), make_parser(analyst))
-            if edited is not None:
-                proposal = analyst.assess(edited)
-                _show_proposal(cli, proposal)
+            if edited is None:
+                return None
+            proposal = analyst.assess(edited)
+            _show_proposal(cli, proposal)
     return proposal.plan
 
 

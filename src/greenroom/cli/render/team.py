@@ -43,6 +43,7 @@ from greenroom.core.state.reducer import reduce
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.task import Task
+from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.team_state import EMPTY_STATE, TeamState, sort_rows
 
 
@@ -61,7 +62,8 @@ class TeamHistory:
     """The fold of a team's events, and the records that ended on the way; complete if it starts at version 0.
 
     `is_at_most`: a part of `spent` is an estimate for calls that have no believable bill. Without
-    `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the lines.
+    `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the lines. In
+    `stops`, from and until, no process ran the team.
     """
 
     state: TeamState = EMPTY_STATE
@@ -75,6 +77,7 @@ class TeamHistory:
     failures: list[str] = field(default_factory=list)
     began_at: int = 0
     at: int = 0
+    stops: list[tuple[int, int]] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -109,6 +112,8 @@ class TeamHistory:
                     self.failures.append(f"{event.step_id}: {event.error}")
             case MessageSent():
                 self.messages_sent += 1
+            case OwnerChanged():
+                self.stops.append((self.at, event.at))
             case StepStarted():
                 self.spent.setdefault(agent_of(event.step_id), NOTHING)
             case _:
