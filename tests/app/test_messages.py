@@ -99,7 +99,7 @@ BY_NAME = re.compile(
     r"|library\.((no|not_a|program)_(run|conversation)|\w+_kind)|chat\.key_\w+|models\.call_\w+|tools\.effect_\w+|stat\.\w+"
     r"|conversation\.\w+|approvals\.\w+|change\.(recovered|applied)\w*|home\.(only_copy|discard\w*|sandbox_\w+)"
     r"|report\.(in_place|nothing_changed|limit_\w+|turn_\w+)|run\.(verified|failed|unverified|cancelled)"
-    r"|options\.(no|type)_\w+|plan\.(because|by|basis)_\w+|plan\.(required|recommended|optional|\w+_phase)"
+    r"|options\.(no|type)_\w+|plan\.(because|by|basis|name|goal)_\w+|plan\.(required|recommended|optional|\w+_phase)"
 )
 """Messages whose code is put together where they are shown."""
 

@@ -258,6 +258,7 @@ async def load_base(report: CheckReport, fetch: Callable[[str], Awaitable[bytes]
 FOUND_KEY: Final = "found"
 """The key of the project's checks in the baseline's result. They judge the run even if the folder changes."""
 
+BEFORE_PREFIX: Final = "Before any change: "
 GO_ON_MESSAGE: Final = "Go on without verification."
 CAN_JUDGE_MESSAGE: Final = "The project's tests can judge the change."
 NO_CHECKS_MESSAGE: Final = "No checks were found here, so nothing can verify the change."
@@ -288,7 +289,7 @@ class BaselineTool(CardedTool):
         except WorldFault as fault:
             message = translate("checks.cannot_run_here", fault=fault)
             return Outcome(result={"output": message}, intents=(build_finish(context.step, message, failed=True),))
-        lines = (f"Before any change: {describe_report(report)}.", *report.left)
+        lines = (f"{BEFORE_PREFIX}{describe_report(report)}.", *report.left)
         result = {"output": "\n".join(lines), REPORT_KEY: report_to_data(report), FOUND_KEY: self._found_checks}
         return Outcome(result=result, blobs=report.blobs)
 

@@ -79,7 +79,8 @@ def plan_by_rules(
     subtasks = [
         evolve(
             draft,
-            description=draft.description or request,
+            name=draft.name or translate(f"plan.name_{draft.id}"),
+            description=request if draft.name or draft is code else translate(f"plan.goal_{draft.id}"),
             dependencies=_find_dependencies(draft, drafts, settings) if settings.consider_dependencies else (),
             required=advice.priority == "required",
             tries=settings.tries,
@@ -162,7 +163,7 @@ def _make_part(code: PlannedSubtask, name: str, group: Sequence[DesignComponent]
         code,
         id=name,
         name=f"{code.name}: {', '.join(names)}",
-        description="\n".join([code.description, "", "Your part of the design:", *duties]),
+        description="\n".join([code.description, "", translate("plan.your_part"), *duties]),
         writes=tuple(dict.fromkeys(path for part in group for path in part.writes)),
         symbols=tuple(dict.fromkeys(symbol for part in group for symbol in part.symbols)),
     )

@@ -102,5 +102,5 @@ def find_role(text: str) -> str:
     """Return the specialist of a conversation; that of a code-writer is the file that it writes."""
     found = re.search(r"(?:You are|你是) ([\w-]+)", text)
     role = found[1] if found is not None else ""
-    written = re.search(r"Write only: (\S+)", text) if role == "code-writer" else None
+    written = re.search(r"(?:Write only: |只修改：)(\S+)", text) if role == "code-writer" else None
     return written[1] if written is not None else role

@@ -85,6 +85,32 @@ def test_a_confirmed_team_runs_in_parallel_and_its_change_is_verified(
 
 
 @needs_sandbox
+def test_a_chinese_run_is_chinese_on_the_screen_and_for_its_agents(
+    shop: Path, greenroom: Type, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GREENROOM_LANGUAGE", "zh")
+    model = script(team_cues())
+    ended = greenroom("run", "--team", "--planner", "rules", "--non-interactive", "添加税额函数，并编写测试和文档")
+    assert ended.code == 0, ended.err
+    for text in (
+        "架构设计",
+        "代码审查",
+        "基线检查",
+        "代码已拆分：code-1, code-2。",
+        "项目的测试可以验证改动",
+        "智能体",
+    ):
+        assert text in ended.err, text
+    for text in ("Architecture", "Baseline", "The code", "Before any change", "can judge", "The work of", "代理"):
+        assert text not in ended.err + ended.out, text
+    assert "团队的工作已合并。" in ended.out + ended.err
+    briefing = next(str(request) for request in model.requests if "编写全面的测试" in str(request))
+    for text in ("阶段目标：添加税额函数", "你的目标：编写全面的测试", "只修改：tests/**", "本阶段的其他成员："):
+        assert text in briefing
+    assert "goal:" not in briefing
+
+
+@needs_sandbox
 @pytest.mark.req("RC-43", "RC-57", "RC-63", "RC-64")
 def test_the_result_for_programs_is_that_of_a_run(shop: Path, greenroom: Type, script: Script) -> None:
     script(team_cues())

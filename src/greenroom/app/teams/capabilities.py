@@ -17,7 +17,7 @@ from greenroom.app.context import AppContext
 from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.start import read_model_name
 from greenroom.app.messages import LANGUAGES, translate
-from greenroom.app.messages.findings import render_finding
+from greenroom.app.messages.findings import render_finding, render_for_people
 from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
 from greenroom.app.runs.workspaces import find_snapshot, open_thread
 from greenroom.app.teams.profiles import load_profiles
@@ -41,7 +41,14 @@ from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs import checkout
-from greenroom.runs.checker import BaselineTool, ConfirmUnverifiedTool, ProjectChecks, load_base, load_found_checks
+from greenroom.runs.checker import (
+    BEFORE_PREFIX,
+    BaselineTool,
+    ConfirmUnverifiedTool,
+    ProjectChecks,
+    load_base,
+    load_found_checks,
+)
 from greenroom.runs.checkout import PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import (
@@ -282,11 +289,12 @@ class FinishingTool(WrappedTool):
     async def run(self, context: StepContext) -> Outcome:
         """Run the tool and end the subtask, unless the tool has done that itself."""
         outcome = await super().run(context)
-        text, step = str((outcome.result or {}).get("output", "")), context.step
+        step, output = context.step, str((outcome.result or {}).get("output", ""))
         has_next = any(other.step_id != step.step_id for other in context.state.steps_of(step.agent_id))
         if has_next or any(isinstance(intent, FinishSubtask) for intent in outcome.intents):
             return outcome
-        return evolve(outcome, intents=(build_finish(step, text), *outcome.intents))
+        end = build_finish(step, render_for_people(output.removeprefix(BEFORE_PREFIX)))
+        return evolve(outcome, intents=(end, *outcome.intents))
 
 
 async def build_team_capabilities(app: AppContext, team: Team, registered: Iterable[AgentSpec] = ()) -> Capabilities:

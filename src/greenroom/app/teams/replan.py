@@ -106,13 +106,13 @@ class SplitTool(CardedTool):
         plan = read_plan(state, stage)
         parts = split_by_design(plan.subtasks, next(filter(None, designs), {}), self._max_subtasks)
         if parts is None:
-            return _finish_split(step, "The code stays one part: the design names no two parts with different files.")
+            return _finish_split(step, translate("teams.one_part"))
         change = build_replan(state, stage, evolve(plan, subtasks=parts))
         refused = decide(state, change, by=step.agent_id, now=0)
         if isinstance(refused, Rejection):
-            return _finish_split(step, f"The code stays one part: {refused}")
+            return _finish_split(step, translate("teams.one_part_refused", why=refused))
         names = ", ".join(part.id for part in parts if part.agent == CODE_WRITER)
-        return _finish_split(step, f"The code is split: {names}.", change)
+        return _finish_split(step, translate("teams.parts", names=names), change)
 
 
 def _finish_split(step: Step, text: str, *changes: Replan) -> Outcome:

@@ -14,6 +14,7 @@ from greenroom.app.clock import SystemClock
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, refuse_unpriced, replace_model
+from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import build_coder, require_delivery
 from greenroom.app.runs.checks import read_worktree_setup
 from greenroom.app.runs.workspaces import refuse_large_folder, remove_old_team_runs
@@ -52,8 +53,6 @@ OPEN_WORKSPACE: Final = "open_workspace"
 SPLIT: Final = "split_code"
 ARCHITECT: Final = "architect"
 CODE_WRITER: Final = "code-writer"
-INTEGRATED_MESSAGE: Final = "The work of the team is integrated."
-MEND_MESSAGE: Final = "A team has worked on this request, and its work is in your workspace:\n{request}"
 
 
 def equip_specialists(
@@ -157,7 +156,7 @@ def build_stage(
         own.append(_plan_own(SPLIT_SUBTASK, SPLITTER, (_make_step(SPLIT, "Split the code."),), designs))
     first_steps = (*opening, Work(type="skill", executor="converse", instruction_content=wanted.data))
     work = [plan_subtask(subtask, agents[subtask.id], needs[subtask.id], first_steps, own) for subtask in plan.subtasks]
-    judge = {"said": INTEGRATED_MESSAGE, REQUEST_KEY: MEND_MESSAGE.format(request=plan.request)}
+    judge = {"said": translate("teams.integrated"), REQUEST_KEY: translate("teams.mend", request=plan.request)}
     verify = (*opening, _make_step(DELIVER, "Judge the whole.", **judge))
     everything = tuple(subtask.name for subtask in (*own, *work))
     return StagePlan(
@@ -169,7 +168,8 @@ def build_stage(
 
 
 def _plan_own(name: str, agent: AgentId, work: tuple[Work, ...], needs: tuple[str, ...] = ()) -> SubtaskPlan:
-    return SubtaskPlan(name=name, title=name.capitalize(), duty=work[-1].intention, agent=agent, needs=needs, work=work)
+    title = translate(f"plan.name_{name}")
+    return SubtaskPlan(name=name, title=title, duty=title, agent=agent, needs=needs, work=work)
 
 
 async def create_team_run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from greenroom.core.base.errors import Rejection, reject
@@ -239,31 +239,47 @@ def assign_subtask(draft: Draft, intent: AssignSubtask, by: str) -> RuleResult:
     return None
 
 
+BRIEFING: Final[Mapping[str, tuple[str, str]]] = {
+    "stage": ("Stage goal: {}", "阶段目标：{}"),
+    "duty": ("Your goal: {}", "你的目标：{}"),
+    "person": ("A person says: {}", "有人说：{}"),
+    "writes": ("Write only: {}", "只修改：{}"),
+    "attempt": ("This is attempt {} of {}. The last attempt failed:", "这是第 {} 次尝试，共 {} 次。上一次失败了："),
+    "from": ("From {} ({}):", "来自 {}（{}）："),
+    "notes": ("Notes of the agents on this task, the newest last:", "各智能体对本任务的笔记，最新的在最后："),
+    "others": ("Others in this stage:", "本阶段的其他成员："),
+    "more": ("- and {} more", "- 另有 {} 个"),
+}
+"""The frame of a briefing in English and in Chinese. A person's is English in the log, and translated when shown."""
+
+
 def _render_briefing(state: TeamState, stage: Stage, subtask: Subtask, board: tuple[Note, ...]) -> str:
     """Return the goals, the write set, the collaborators, what failed before, the results that it needs, and notes."""
-    labels = filter_untrusted(state.tasks[stage.task_id].origins)
+    labels, spec = filter_untrusted(state.tasks[stage.task_id].origins), state.agents[subtask.agent].spec
+    is_chinese = spec.kind != "human" and spec.language.lower().startswith("zh")
+    frame = {name: texts[is_chinese] for name, texts in BRIEFING.items()}
     notes = [note for note in board if not is_trusted(state, note.agent_id)]
-    parts = [f"Stage goal: {stage.intention}", f"Your goal: {subtask.duty}"]
-    parts += [f"A person says: {' '.join(note.content.split())}" for note in board if note not in notes]
+    parts = [frame["stage"].format(stage.intention), frame["duty"].format(subtask.duty)]
+    parts += [frame["person"].format(" ".join(note.content.split())) for note in board if note not in notes]
     if subtask.writes:
-        parts.append(f"Write only: {', '.join(subtask.writes)}")
+        parts.append(frame["writes"].format(", ".join(subtask.writes)))
     needed = [other for other in stage.subtasks if other.subtask_id in subtask.needs]
     done = [other for other in needed if other.summary or other.output is not None]
-    parts += _list_collaborators(stage, subtask, done)
+    parts += _list_collaborators(stage, subtask, done, frame)
     if labels and (done or notes or subtask.attempt > 1):
         parts.append(render_origins_line(labels))
     if subtask.attempt > 1:
-        failed = f"This is attempt {subtask.attempt} of {subtask.tries}. The last attempt failed:"
+        failed = frame["attempt"].format(subtask.attempt, subtask.tries)
         parts.append(f"{failed}{_quote_summary(subtask.summary, labels)}")
     for other in done:
-        parts.append(f"From {other.agent} ({other.name}):{_quote_summary(other.summary, labels)}")
+        parts.append(f"{frame['from'].format(other.agent, other.name)}{_quote_summary(other.summary, labels)}")
         if other.output is not None:
             parts.append(add_fence(encode(other.output).decode()[:MAX_OUTPUT_CHARS]))
-    parts += [f"Notes of the agents on this task, the newest last:\n{render_notes(notes)}"] if notes else []
+    parts += [f"{frame['notes']}\n{render_notes(notes)}"] if notes else []
     return "\n".join(parts)
 
 
-def _list_collaborators(stage: Stage, subtask: Subtask, quoted: list[Subtask]) -> list[str]:
+def _list_collaborators(stage: Stage, subtask: Subtask, quoted: list[Subtask], frame: Mapping[str, str]) -> list[str]:
     """Return a line for each other subtask that is not finished and quoted: linked ones first, then running ones."""
     finished = {other.subtask_id for other in quoted if other.state == "finished"}
     others = [other for other in stage.subtasks if other is not subtask and other.subtask_id not in finished]
@@ -279,7 +295,7 @@ def _list_collaborators(stage: Stage, subtask: Subtask, quoted: list[Subtask]) -
         for other in sorted(others, key=rank)[:MAX_COLLABORATORS]
     ]
     more = len(others) - len(lines)
-    return ["Others in this stage:", *lines, *([f"- and {more} more"] if more else [])]
+    return [frame["others"], *lines, *([frame["more"].format(more)] if more else [])]
 
 
 def _quote_summary(summary: str, labels: Labels) -> str:
