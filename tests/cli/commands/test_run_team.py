@@ -116,7 +116,7 @@ def test_the_result_for_programs_is_that_of_a_run(shop: Path, greenroom: Type, s
     script(team_cues())
     ended = greenroom("run", "--team", "--non-interactive", "--apply", "--output-format", "json", REQUEST)
     assert (ended.code, ended.json["status"], ended.json["verified"]) == (0, "finished", True), ended.err
-    assert "shop/tax.py" in git(shop, "show", "--name-only", "--format=", "HEAD~3..HEAD")
+    assert "shop/tax.py" in git(shop, "show", "--name-only", "--format=", "HEAD~4..HEAD")
     shown = cast("Mapping[str, Any]", greenroom("show", "last", "--output-format", "json").json)
     (task,) = shown["tasks"]
     (stage,) = task["stages"]
