@@ -93,6 +93,8 @@ def test_the_whole_story_line_by_line(desk: Desk) -> None:
             _hears_what_is_typed(screen, turns)  # 6
             _asks_for_the_network(screen, there)  # 7
             screen.press(CTRL_C)  # 8
+            screen.until("Stopping when the model calls in flight have ended")
+            screen.press(CTRL_C)
             screen.until("Stopped. Continue with: greenroom resume ")
             assert screen.ends() == ENDED
         turns.let(4)

@@ -166,7 +166,8 @@ class HandInTool(CardedTool):
         integration = await self._integrate(context, subtask, Integration(commit=commit, changes=changes), merges)
         evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
         evidence += [f"no valid hand-off: {fault}"] if fault else []
-        nothing = CHANGED_NOTHING if self._writes and not changes and not doubt else ""
+        is_idle = self._writes and not changes and not doubt and report.status != "failed"
+        nothing = CHANGED_NOTHING if is_idle else ""
         summary = "\n".join((*integration.conflicts, *filter(None, (doubt,)), f"{nothing} {report.summary}".strip()))
         end = evolve(
             build_finish(
