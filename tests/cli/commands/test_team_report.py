@@ -76,11 +76,11 @@ def test_the_issues_of_a_review_and_files_outside_a_write_set_are_shown_before_t
     issue = {
         "severity": "critical",
         "category": "correctness",
-        "location": {"path": "shop/rate.py", "line": 2},
+        "location": {"path": "shop/rate.py", "line": 2.0},
         "description": "The rate is wrong.",
         "suggestion": "Use 0.8.",
     }
-    review = {"overall_score": 3, "requires_changes": True, "issues": [issue]}
+    review = {"overall_score": 3.0, "requires_changes": True, "issues": [issue]}
     (shop / "p.toml").write_text(PLAN)
     script(
         [
@@ -94,3 +94,14 @@ def test_the_issues_of_a_review_and_files_outside_a_write_set_are_shown_before_t
         assert "! disc (code-writer-1) changed files outside its write set: shop/rate.py" in text
         assert "! review (review-1) asks for changes (3/100):" in text
         assert "critical: shop/rate.py:2: The rate is wrong. Use 0.8." in flat(text)
+
+
+def test_a_failed_review_with_a_hand_off_of_wrong_types_is_shown_as_a_failure(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    (shop / "p.toml").write_text(PLAN)
+    failed = call("answer", status="failed", summary="I cannot judge it.", handoff={"requires_changes": "yes"})
+    script([*write("code-writer-1", "shop/rate.py", DISCOUNT, "disc"), Cue(agent="review-1", reply=failed)])
+    assert greenroom("run", "--plan", "p.toml", "--yes", "--non-interactive").code == 1
+    shown = greenroom("show", "last")
+    assert (shown.code, "I cannot judge it." in flat(shown.out)) == (0, True)

@@ -70,9 +70,11 @@ class Contribution:
 
     @property
     def review(self) -> Review | None:
-        """Its hand-off as a review; None if it is another one."""
-        output = self.subtask.output or {}
-        return msgspec.convert(output, Review) if "requires_changes" in output else None
+        """Its hand-off as a review; None if it is another one, or a failed subtask's that was never validated."""
+        try:
+            return msgspec.convert(self.subtask.output, Review, strict=False)
+        except msgspec.ValidationError:
+            return None
 
     @property
     def protocol(self) -> str:

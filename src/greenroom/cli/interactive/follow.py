@@ -159,6 +159,7 @@ async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ..
         key = "conversation.finishing_calls" if calls else "conversation.stopping"
         cli.progress.note(translate(key, command=render_command(cli, "resume", team)), style="yellow")
         if calls:
+            cli.progress.is_listening = False
             await calls.finish_calls()
         raise
     else:
