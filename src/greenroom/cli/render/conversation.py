@@ -84,14 +84,12 @@ def verdict_lines(step: Step) -> Sequence[str]:
 class RunView(LineProgress):
     """Shows one run. `printed_answer` is the part of the last answer that stdout has already.
 
-    `own_text` is the message typed here; other messages to the agent are shown. `typed` is the line being typed, and
-    `is_listening` says that a person can type.
+    `own_text` is the message typed here; other messages to the agent are shown. `typed` is the line being typed.
     """
 
     def __init__(self, setup: CommandSetup, out: Output) -> None:
         super().__init__(Console(stderr=True, highlight=False), everything=setup.verbose)
         self.own_text = self.typed = ""
-        self.is_listening = False
         self._is_silent = setup.quiet or setup.output_format == "stream-json"
         self._verbose = setup.verbose
         self._out = out

@@ -83,9 +83,13 @@ HIDDEN_EVENTS: Final = ("NotePosted", "OwnerChanged")
 
 
 class Progress:
-    """Progress on stderr. This base class prints only trouble, as with `--quiet`."""
+    """Progress on stderr. This base class prints only trouble, as with `--quiet`.
+
+    `is_listening` says that a person can type.
+    """
 
     def __init__(self, console: Console) -> None:
+        self.is_listening = False
         self._console = console
         self._trouble: str | None = None
 
