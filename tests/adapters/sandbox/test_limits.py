@@ -117,6 +117,12 @@ def fill_alone() -> Iterator[None]:
         yield
 
 
+def begin_with(root: Path, size: int) -> None:
+    for old in root.iterdir():
+        old.unlink()
+    (root / "there").write_bytes(b"x" * size)
+
+
 def blocks(root: Path) -> int:
     return sum(one.lstat().st_blocks * 512 for one in root.rglob("*"))
 
@@ -127,9 +133,7 @@ def blocks(root: Path) -> int:
 async def test_a_workspace_holds_at_most_a_tenth_more_than_its_quota(build: Limited, root: Path, how: str) -> None:
     held = 2 * QUOTA
     for _ in range(3):  # other programs on the machine only delay the measuring, so the best of three counts
-        for old in root.iterdir():
-            old.unlink()
-        (root / "there").write_bytes(b"x" * 20 * MIB)
+        begin_with(root, 20 * MIB)
         async with behind(build(root, root.parent / "scratch", CommandLimits(quota=QUOTA)), root) as commands:
             made = await ran(commands, shell(FILLING[how], seconds=60))
         assert made.ended.how == "cancelled"
