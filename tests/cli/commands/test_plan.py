@@ -42,7 +42,6 @@ def fields(ended: Ended) -> Mapping[str, Any]:
     "RC-46",
     "RC-47",
     "RC-49",
-    "RC-50",
     "RC-51",
     "RC-52",
     "RC-53",
@@ -214,7 +213,7 @@ def test_teams_that_are_off_are_refused_in_one_sentence(shop: Path, greenroom: T
     assert greenroom("runs", "--output-format", "json").json["tasks"] == []
 
 
-@pytest.mark.req("RC-145", "RC-147", "RC-148", "RC-149", "RC-150", "RC-151")
+@pytest.mark.req("RC-50", "RC-145", "RC-147", "RC-148", "RC-149", "RC-150", "RC-151")
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
