@@ -48,6 +48,17 @@ class TeamSettings:
     - `real_time_progress`: Whether a table shows the work of each specialist. Default: true.
     - `detailed_logs`: Whether each step of a specialist is shown. Default: true.
     - `performance_metrics`: Whether estimates use what past runs took. Default: true.
+    - `conflict_strategy`: How a conflict is resolved: `merge`, `timestamp` (the later subtask wins), `priority` (the
+      subtask with the lower number wins); `human` and any other value ask a person. Default: `merge`.
+    - `fallback_to_human`: Whether a person is asked about a conflict that stays. If not, the subtask fails.
+      Default: true.
+    - `auto_resolve_threshold`: The least confidence of a resolution that is taken without a person. Default: 0.8.
+    - `accept_model_merges`: Whether a model's resolution is taken without a person if it drops no line. Default: false.
+    - `max_rounds`: How often work goes back to its author, after a merge that fails or a review. Default: 2.
+    - `validate_syntax`: Whether the syntax of changed files is checked before the project's checks. Default: true.
+    - `validate_types`: Whether checks of types run in team runs. Default: true.
+    - `min_coverage`: The test coverage in percent below which the report warns. Default: 80.
+    - `require_documentation`: Whether the report warns about a change without documentation. Default: false.
     """
 
     enabled: bool = True
@@ -68,6 +79,15 @@ class TeamSettings:
     real_time_progress: bool = True
     detailed_logs: bool = True
     performance_metrics: bool = True
+    conflict_strategy: str = "merge"
+    fallback_to_human: bool = True
+    auto_resolve_threshold: Annotated[float, Meta(ge=0, le=1)] = 0.8
+    accept_model_merges: bool = False
+    max_rounds: Annotated[int, Meta(ge=0, le=10)] = 2
+    validate_syntax: bool = True
+    validate_types: bool = True
+    min_coverage: Annotated[int, Meta(ge=0, le=100)] = 80
+    require_documentation: bool = False
 
 
 class PlanFault(WorldFault):

@@ -18,6 +18,8 @@ EVERYTHING = {
     "taskAnalysis": {"autoDecompose": False, "minSubtasks": 3, "maxSubtasks": 20, "parallelizationThreshold": 0.5},
     "scheduling": {"strategy": "dependency-only", "considerDependencies": False, "optimizeForSpeed": False},
     "monitoring": {"realTimeProgress": False, "detailedLogs": False, "performanceMetrics": False},
+    "conflictResolution": {"strategy": "priority", "fallbackToHuman": False, "autoResolveThreshold": 0.9},
+    "integration": {"validateSyntax": False, "validateTypes": False, "minCoverage": 60, "requireDocumentation": True},
 }
 
 
@@ -44,6 +46,13 @@ def test_every_key_of_the_json_sets_its_setting_and_the_others_keep_their_defaul
         real_time_progress=False,
         detailed_logs=False,
         performance_metrics=False,
+        conflict_strategy="priority",
+        fallback_to_human=False,
+        auto_resolve_threshold=0.9,
+        validate_syntax=False,
+        validate_types=False,
+        min_coverage=60,
+        require_documentation=True,
     )
     assert str(loaded.origin("team.max_subtasks")) == f"project: {path}"
     assert path in [str(file.path) for file in list_settings_files({"HOME": str(place.home)}, place.project)]
@@ -59,15 +68,6 @@ def test_the_toml_of_a_project_wins_over_its_json_and_both_over_the_persons(plac
     assert (team.max_concurrent_agents, team.max_subtasks, team.enabled) == (5, 7, False)
 
 
-def test_keys_of_the_merge_queue_are_accepted_and_named(place: Place) -> None:
-    path = imported(place, {"multiAgent": {"conflictResolution": {"strategy": "merge"}, "integration": {}}})
-    loaded = place.load()
-    assert loaded.settings.team == TeamSettings()
-    (note,) = loaded.notes
-    assert note.startswith(f"{path}: `multiAgent.conflictResolution`, `multiAgent.integration` have no effect yet.")
-    assert note.endswith("They come with the merge queue.")
-
-
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -80,6 +80,8 @@ def test_keys_of_the_merge_queue_are_accepted_and_named(place: Place) -> None:
         ("{", "is not JSON: Expecting property name"),
         ("[" * 100_000, "is not JSON"),
         ({"multiAgent": {"taskAnalysis": {"parallelizationThreshold": 30}}}, "a number from 0 to 1"),
+        ({"multiAgent": {"conflictResolution": {"autoResolveThreshold": 80}}}, "a number from 0 to 1"),
+        ({"multiAgent": {"integration": {"minCoverage": 101}}}, "a whole number from 0 to 100"),
         ({"multiAgent": {"maxConcurrentAgents": True}}, "a whole number from 1 to 64"),
     ],
 )
@@ -99,6 +101,8 @@ def test_a_wrong_file_is_refused_in_one_sentence(place: Place, content: object, 
         ("max_subtasks = 0", "a whole number from 1 to 200"),
         ("tries = 2.5", "a whole number from 1 to 10"),
         ("parallelization_threshold = 'high'", "a number from 0 to 1"),
+        ("max_rounds = 11", "a whole number from 0 to 10"),
+        ("validate_types = 'no'", "true or false"),
         ("planner = 'ruels'", "one of 'auto', 'rules', 'model', 'manager'"),
     ],
 )

@@ -241,12 +241,6 @@ def test_the_settings_of_teams_shape_the_plan(
     assert {key: actual[key] for key in expected} == expected
 
 
-def test_keys_without_an_effect_are_named(shop: Path, greenroom: Type) -> None:
-    (shop / ".greenroom").mkdir()
-    (shop / ".greenroom" / "multiAgent.json").write_text('{"multiAgent": {"integration": {"minCoverage": 80}}}')
-    assert "`multiAgent.integration` have no effect yet." in greenroom("plan", FEATURE).err
-
-
 def test_a_plan_is_saved_once(shop: Path, greenroom: Type) -> None:
     assert "greenroom run --plan p.toml" in greenroom("plan", "--save", "p.toml", FEATURE).out
     assert "[[subtasks]]" in (shop / "p.toml").read_text()

@@ -168,12 +168,11 @@ IMPORT_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "taskAnalysis": ("autoDecompose", "minSubtasks", "maxSubtasks", "parallelizationThreshold"),
     "scheduling": ("strategy", "considerDependencies", "optimizeForSpeed"),
     "monitoring": ("realTimeProgress", "detailedLogs", "performanceMetrics"),
-}
-LATER_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "conflictResolution": ("strategy", "fallbackToHuman", "autoResolveThreshold"),
     "integration": ("validateSyntax", "validateTypes", "minCoverage", "requireDocumentation"),
 }
-"""Keys that are accepted and have no effect before there is a merge queue."""
+OTHER_NAMES: Final = {("conflictResolution", "strategy"): "conflict_strategy"}
+"""Keys that two groups have: one of them is another setting."""
 
 _WORD_START: Final = re.compile(r"(?=[A-Z])")
 PROJECT_FILES: Final = ("config.toml", "config.local.toml", MULTI_AGENT_FILE)
@@ -216,11 +215,10 @@ DEFAULT_ORIGIN: Final = SettingOrigin(layer="default")
 
 @record
 class SettingsPart:
-    """The checked settings of one source. `notes` are sentences about what has no effect."""
+    """The checked settings of one source."""
 
     origin: SettingOrigin
     raw: Raw
-    notes: tuple[str, ...] = ()
 
 
 @record
@@ -229,7 +227,6 @@ class LoadedSettings:
 
     settings: Settings
     origins: Mapping[str, SettingOrigin]
-    notes: tuple[str, ...] = ()
 
     def origin(self, key: str) -> SettingOrigin:
         """Return the origin of a value. For a table, return the origin of one of its values."""
@@ -242,9 +239,7 @@ def load_settings(flags: Mapping[str, object], environ: Mapping[str, str], cwd: 
     parts = (*read_files(environ, cwd), *read_environment(environ), *read_flags(flags))
     raw, origins = merge_parts(parts)
     settings = cast("Settings", build_record(raw, Settings))
-    loaded = LoadedSettings(
-        settings=settings, origins=origins, notes=tuple(note for part in parts for note in part.notes)
-    )
+    loaded = LoadedSettings(settings=settings, origins=origins)
     check_names(settings, lambda key: str(loaded.origin(key)))
     return loaded
 
@@ -292,20 +287,11 @@ def read_file(path: Path, layer: Layer) -> SettingsPart | None:
 def read_import(folder: Path, layer: Layer) -> Iterator[SettingsPart]:
     """Yield the team settings of a folder's `multiAgent.json`, if there is one."""
     path = folder / MULTI_AGENT_FILE
-    if (found := read_multi_agent(path)) is not None:
-        origin = SettingOrigin(layer=layer, source=str(path))
-        yield SettingsPart(origin=origin, raw=check_table(found.raw, str(path)), notes=found.notes)
+    if (raw := read_multi_agent(path)) is not None:
+        yield SettingsPart(origin=SettingOrigin(layer=layer, source=str(path)), raw=check_table(raw, str(path)))
 
 
-@record
-class ImportedTeam:
-    """The table of an imported file, and sentences about keys without an effect."""
-
-    raw: Raw
-    notes: tuple[str, ...] = ()
-
-
-def read_multi_agent(path: Path) -> ImportedTeam | None:
+def read_multi_agent(path: Path) -> Raw | None:
     """Read such a file, or return None if there is none. Raise `WorldFault` for an unknown key."""
     text = read_text(path)
     if text is None:
@@ -318,15 +304,17 @@ def read_multi_agent(path: Path) -> ImportedTeam | None:
         _open_object(content, path, (), (IMPORT_ROOT,)).get(IMPORT_ROOT, {}),
         path,
         (IMPORT_ROOT,),
-        (*IMPORT_KEYS, *IMPORT_GROUPS, *LATER_GROUPS),
+        (*IMPORT_KEYS, *IMPORT_GROUPS),
     )
-    table = {key: value for key, value in root.items() if key in IMPORT_KEYS}
-    for group, keys in {**IMPORT_GROUPS, **LATER_GROUPS}.items():
+    table = {_name_setting("", key): value for key, value in root.items() if key in IMPORT_KEYS}
+    for group, keys in IMPORT_GROUPS.items():
         inner = _open_object(root.get(group, {}), path, (IMPORT_ROOT, group), keys)
-        table.update(inner if group in IMPORT_GROUPS else {})
-    later = ", ".join(f"`{IMPORT_ROOT}.{group}`" for group in LATER_GROUPS if group in root)
-    notes = (translate("settings.later_keys", path=path, keys=later),) if later else ()
-    return ImportedTeam(raw={"team": {_WORD_START.sub("_", key).lower(): table[key] for key in table}}, notes=notes)
+        table.update({_name_setting(group, key): value for key, value in inner.items()})
+    return {"team": table}
+
+
+def _name_setting(group: str, key: str) -> str:
+    return OTHER_NAMES.get((group, key)) or _WORD_START.sub("_", key).lower()
 
 
 def _open_object(value: object, path: Path, parents: tuple[str, ...], known: Collection[str]) -> Raw:

@@ -52,8 +52,6 @@ Parse: TypeAlias = Callable[[str], Plan]
 async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     """Return the analyst of the current workspace. Raise `RefusedError` if teams are off."""
     await cli.app.model_session.find_local_servers()
-    for note in cli.app.model_session.loaded_settings.notes:
-        cli.progress.note(note, style="yellow")
     measured = await measure_past_runs(cli.app, cli.home)
     return TeamAnalyst(
         cli.app, model=model, measured=measured, notify=lambda text: cli.progress.note(text, style="dim")
