@@ -3,10 +3,11 @@
 import pytest
 
 from greenroom.actors.stage_scheduler import find_changed_tasks, schedule
-from greenroom.core.base.ids import StageId, SubtaskId, TaskId, WaitingId
+from greenroom.core.base.ids import AgentId, StageId, SubtaskId, TaskId, WaitingId
 from greenroom.core.rules import intents as i
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepTerms
-from tests.core.house import ANN, BOB, BOSS, CY, HUE, S1, S2, SYSTEM, T1, T2, House, plan, question, reply, skill
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, S1, S2, SYSTEM, T1, T2, House, plan, question, reply, skill, tool
 
 ONE, TWO = SubtaskId("t1.s1.1"), SubtaskId("t1.s1.2")
 DONE = i.FinishSubtask(subtask_id=ONE, stage_id=S1, summary="fine")
@@ -234,3 +235,13 @@ def test_steps_that_are_no_messages_hold_up_no_stage() -> None:
 
 def test_a_task_that_is_not_open_is_not_looked_at() -> None:
     assert schedule(House.furnished().state, [TaskId("t9")]) == []
+
+
+def test_a_subtask_goes_on_while_another_agent_has_a_step_in_it() -> None:
+    queue = AgentId("queue")
+    house = staged().do(i.AddAgent(agent_id=queue, spec=AgentSpec(name="queue", kind="system", tools=("merge",))))
+    house.do(i.AddParticipants(task_id=T1, agents=(queue,))).assign()
+    assert due(house.run(ANN, i.QueueSteps(agent_id=queue, works=(tool("merge", {}),)))) == []
+    (stalled,) = due(house.run(queue))
+    assert isinstance(stalled, i.FinishSubtask)
+    assert (stalled.subtask_id, stalled.state) == (ONE, "failed")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from greenroom.core.ports.workspace import (
@@ -29,11 +30,12 @@ def info(thread: str, key: str = "") -> CommitInfo:
     )
 
 
-def put(worktree: Worktree, name: str, text: str) -> None:
+def put(worktree: Worktree, name: str, text: str, *, mode: int = 0o644) -> None:
     """Write a file in a worktree."""
     place = Path(worktree.folder, name)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(text)
+    place.chmod(mode)
 
 
 def read(worktree: Worktree, name: str) -> str:
@@ -51,6 +53,14 @@ async def worked_on(workspace: Workspace, thread: str, name: str, text: str) -> 
 
 async def integrated(workspace: Workspace, thread: str, key: str = "") -> StepCommit:
     done = await workspace.integrate("r1", thread, MAIN, info(thread, key))
+    assert isinstance(done, StepCommit)
+    return done
+
+
+async def merged(
+    workspace: Workspace, thread: str, onto: str, key: str = "", contents: Mapping[str, bytes | None] | None = None
+) -> StepCommit:
+    done = await workspace.merge("r1", thread, onto, info(thread, key), contents or {})
     assert isinstance(done, StepCommit)
     return done
 
@@ -134,6 +144,67 @@ class ThreadsConformance(WorkspaceCase):
         assert path == "a.txt"
         assert why == "code-1 (code-1-writer), code-2 (code-2-writer)"
         assert (await main.tip(), await main.tree()) == (done.commit, done.tree)
+
+    async def test_a_merge_moves_nothing_until_the_thread_advances(self, workspace: Workspace) -> None:
+        main = await opened(workspace, thread=MAIN)
+        await worked_on(workspace, "code-1", "b.txt", "1\n")
+        await worked_on(workspace, "code-2", "c.txt", "2\n")
+        first = await merged(workspace, "code-1", main.base)
+        second = await merged(workspace, "code-2", first.commit)
+        assert (await workspace.tip("r1", MAIN), await main.tip()) == (main.base, main.base)
+        assert [await workspace.read(second.commit, name) for name in ("b.txt", "c.txt")] == [b"1\n", b"2\n"]
+        for done in (first, first, second, first):
+            await workspace.advance("r1", MAIN, done.commit)
+        assert (await main.tip(), await main.tree()) == (second.commit, second.tree)
+        assert read(main, "c.txt") == "2\n"
+        assert await merged(workspace, "code-1", second.commit) == first, "the key decides"
+        assert (await merged(workspace, "code-1", second.commit, "another key")).commit == "", "it is there"
+
+    async def test_a_thread_that_moved_meanwhile_does_not_advance(self, workspace: Workspace) -> None:
+        base = (await workspace.snapshot("r1")).commit
+        await worked_on(workspace, "code-1", "b.txt", "1\n")
+        await worked_on(workspace, "code-2", "c.txt", "2\n")
+        late = await merged(workspace, "code-1", base)
+        done = await integrated(workspace, "code-2")
+        assert await reason(workspace.advance("r1", MAIN, late.commit)) == "state"
+        assert await workspace.tip("r1", MAIN) == done.commit
+
+    async def test_files_that_conflict_are_merged_as_they_are_resolved(self, workspace: Workspace) -> None:
+        base = (await workspace.snapshot("r1")).commit
+        one = await worked_on(workspace, "code-1", "a.txt", "1\n")
+        put(one, "a.txt", "1\n", mode=0o755)
+        put(one, "gone.txt", "1\n")
+        await one.commit(info("code-1", "more"))
+        two = await worked_on(workspace, "code-2", "a.txt", "2\n")
+        put(two, "gone.txt", "2\n")
+        put(two, "clean.txt", "2\n")
+        await two.commit(info("code-2", "more"))
+        done = await integrated(workspace, "code-1")
+        clash = await workspace.merge("r1", "code-2", done.commit, info("code-2"), {"a.txt": b"both\n"})
+        assert isinstance(clash, Conflicts), "one of two is resolved"
+        assert {item.path for item in clash.clashes} == {"a.txt", "gone.txt"}
+        versions = [await workspace.read(commit, "a.txt") for commit in (clash.base, clash.left, clash.right)]
+        assert (clash.base, clash.left, versions) == (base, done.commit, [FILES["a.txt"], b"1\n", b"2\n"])
+        assert await workspace.read(clash.base, "gone.txt") is None
+        both = await merged(workspace, "code-2", done.commit, contents={"a.txt": b"both\n", "gone.txt": None})
+        await workspace.advance("r1", MAIN, both.commit)
+        main = await workspace.open("r1", MAIN, base)
+        files = tree_of(Path(main.folder))
+        assert files["a.txt"] == ("-rwxr-xr-x", b"both\n")
+        assert (files["clean.txt"][1], "gone.txt" in files) == (b"2\n", False)
+
+    async def test_what_two_threads_share_moves_with_an_integration(self, workspace: Workspace) -> None:
+        base = (await workspace.snapshot("r1")).commit
+        await worked_on(workspace, "code-1", "b.txt", "1\n")
+        code = await worked_on(workspace, "code-2", "c.txt", "2\n")
+        assert await workspace.find_fork("r1", "code-2", MAIN) == base
+        done = await integrated(workspace, "code-1")
+        assert isinstance(await workspace.integrate("r1", MAIN, "code-2", info("code-2", "bring")), StepCommit)
+        assert await workspace.find_fork("r1", "code-2", MAIN) == done.commit
+        assert read(code, "b.txt") == "1\n"
+        changed = (await workspace.diff(done.commit, await code.tip())).changes
+        assert [change.path for change in changed] == ["c.txt"]
+        assert await workspace.read(done.commit, "nothing.txt") is None
 
     async def test_many_threads_at_once_are_all_there(self, workspace: Workspace) -> None:
         base = (await opened(workspace, thread=MAIN)).base

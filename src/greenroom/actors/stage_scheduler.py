@@ -28,6 +28,7 @@ from greenroom.core.rules.stages import (
     is_done,
     list_escalated,
     list_failed,
+    list_subtask_threads,
     render_failures,
 )
 from greenroom.core.state.agent import AgentChanged, AgentRemoved
@@ -203,11 +204,13 @@ def _end_subtask(stage: Stage, subtask: Subtask, state: SubtaskEnd, why: str) ->
 
 
 def _is_stalled(state: TeamState, subtask: Subtask) -> bool:
-    """Return whether the subtask can never advance: its thread has no open steps and its agent waits for no reply."""
+    """Return whether the subtask can never advance: its threads have no open steps and its agent waits for no reply."""
     agent = state.agents.get(subtask.agent)
     if agent is None:
         return True
     if agent.spec.kind == "human" or agent.step_lock:
         return False
     thread = state.threads.get(thread_id(subtask.agent, subtask.subtask_id))
-    return thread is None or thread.open_steps == 0
+    if thread is not None and thread.open_steps:
+        return False
+    return not any(thread.open_steps for thread in list_subtask_threads(state, subtask))

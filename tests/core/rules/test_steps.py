@@ -2,13 +2,13 @@
 
 import pytest
 
-from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId, ThreadId
+from greenroom.core.base.ids import AgentId, StageId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules import intents as i
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import PreparedEffect, StepTerms, Work
-from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, reply, skill, thread, tool
+from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, SYSTEM, T1, T2, House, plan, reply, skill, thread, tool
 
 PURE = StepTerms(effect="pure")
 
@@ -329,3 +329,80 @@ def test_only_a_manager_has_the_skills_of_managers_and_it_has_them_always() -> N
     house.queue(clerk, skill("process_message")).run(clerk, steps(wants[0], agent=clerk, task=None))
     assert house.codes() == ["not_manager"]
     house.refused("no_such_skill", steps(wants[2], agent=clerk), by=clerk)
+
+
+# ---------------------------------------------------------------------------------------------- system agents
+
+QUEUE = AgentId("queue")
+ONE = SubtaskId("t1.s1.1")
+SERVICE = AgentSpec(name="queue", kind="system", tools=("merge",))
+
+
+def served(*, joins: bool = True, tries: int = 1) -> House:
+    """A team with a system agent that offers `merge`, while Ann works on the subtask `one`."""
+    stage = plan(("one", ANN), ("two", BOB))
+    one, two = stage.subtasks
+    house = House.furnished(stages=(evolve(stage, subtasks=(evolve(one, tries=tries), two)),))
+    house.do(i.AddAgent(agent_id=QUEUE, spec=SERVICE))
+    if joins:
+        house.do(i.AddParticipants(task_id=T1, agents=(QUEUE,)))
+    return house.assign()
+
+
+def asks(work: Work, agent: AgentId = QUEUE, task: TaskId | None = None) -> i.QueueSteps:
+    return steps(work, agent=agent, task=task)
+
+
+def test_a_step_queues_what_a_system_agent_offers_and_it_belongs_to_the_subtask() -> None:
+    house = served().run(ANN, asks(tool("merge", {"round": 1})))
+    step = house.last(QUEUE)
+    assert (step.thread_id, step.subtask_id, step.stage_id, step.cause) == (thread(QUEUE, ONE), ONE, S1, "ann#1")
+    house.run(QUEUE, asks(skill(text="mend it"), ANN))
+    step = house.last(ANN)
+    assert (step.thread_id, step.subtask_id, step.work.text_content) == (thread(ANN, ONE), ONE, "mend it")
+    house.run(ANN, asks(tool("merge", {"round": 2})))
+    house.run(QUEUE, asks(skill(text="propose"), CY))
+    assert (house.last(CY).thread_id, house.last(CY).subtask_id) == (thread(CY, ONE), ONE)
+    house.run(CY, asks(tool("merge", {"round": 2}), task=T1))
+    assert house.last(QUEUE).thread_id == thread(QUEUE, ONE)
+    house.run(QUEUE, asks(tool("merge", {"round": 2})))
+    assert house.last(QUEUE).thread_id == thread(QUEUE, ONE)
+
+
+@pytest.mark.parametrize(
+    ("intent", "code"),
+    [
+        (asks(tool("deliver", {})), "not_yours"),
+        (asks(skill("merge")), "not_yours"),
+        (i.QueueSteps(agent_id=QUEUE, works=(tool("merge", {}),), thread_id=thread(QUEUE, "t1")), "not_yours"),
+        (asks(tool("merge", {}), task=T2), "not_yours"),
+        (asks(tool("shell", {}), BOB), "not_yours"),
+    ],
+)
+def test_nothing_else_is_queued_for_another_agent(intent: i.QueueSteps, code: str) -> None:
+    house = served().run(ANN, intent)
+    assert house.codes() == [code]
+    house.refused("not_yours", asks(tool("merge", {}), task=T1), by=ANN)
+
+
+def test_a_system_agent_outside_the_group_is_not_asked() -> None:
+    house = served(joins=False).run(ANN, asks(tool("merge", {})))
+    assert house.codes() == ["not_in_group"]
+
+
+def test_a_step_outside_a_subtask_asks_a_system_agent_in_the_task() -> None:
+    house = served().queue(CY).run(CY, asks(tool("merge", {}), task=T1))
+    assert (house.last(QUEUE).thread_id, house.last(QUEUE).subtask_id) == (thread(QUEUE, T1), None)
+
+
+def test_a_subtask_that_is_tried_again_or_cancelled_stops_the_steps_of_all_agents_in_it() -> None:
+    failed = i.FinishSubtask(subtask_id=ONE, stage_id=S1, state="failed")
+    house = served(tries=2).run(ANN, asks(tool("merge", {}))).do(failed, by=SYSTEM)
+    assert house.todo(QUEUE) == []
+    house = served().run(ANN, asks(tool("merge", {})))
+    house.do(evolve(failed, state="cancelled"), by=BOSS)
+    assert house.todo(QUEUE) == []
+    house = served().run(ANN, asks(tool("merge", {})))
+    house.start(QUEUE)
+    house.do(evolve(failed, state="cancelled"), by=BOSS)
+    assert house.running(QUEUE).state == "cancelling"

@@ -208,15 +208,19 @@ async def merge(
 
 async def merge_commits(repository: Repository, left: str, right: str) -> str | tuple[str, ...]:
     """Return the merged tree of two commits, or the conflicting paths."""
+    tree, conflicts = await merge_trees(repository, left, right)
+    return tuple(dict.fromkeys(MERGE_SUFFIX.sub("", path) for path in conflicts)) or tree
+
+
+async def merge_trees(repository: Repository, left: str, right: str) -> tuple[str, list[str]]:
+    """Return the tree that git makes of two commits, and its files with conflicts by their names in that tree."""
     result = await repository.plain_git.run_unchecked(
         "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", left, right
     )
     if result.code not in (0, 1):
         raise WorkspaceFault("git", "git.merge_failed", err=result.err[-300:])
     tree, *conflicts = split_names(result.out)
-    if not result.code:
-        return tree
-    return tuple(dict.fromkeys(MERGE_SUFFIX.sub("", path) for path in conflicts))
+    return tree, conflicts if result.code else []
 
 
 async def _normalise_sides(repository: Repository, base: str, theirs: str) -> tuple[str, str]:

@@ -5,10 +5,13 @@ Each integration can become a commit of its own when the change is applied.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Final
 
-from greenroom.adapters.git.apply import merge, merge_commits
+from greenroom.adapters.git.apply import MERGE_SUFFIX, merge, merge_trees, write_tree_with
+from greenroom.adapters.git.journal import FileState
 from greenroom.adapters.git.objects import GitCommit
 from greenroom.adapters.git.refs import (
     find_ref,
@@ -24,8 +27,16 @@ from greenroom.adapters.git.refs import (
     write_commit,
 )
 from greenroom.adapters.git.repository import Repository
-from greenroom.adapters.git.worktree import find_worktree, lock_thread
-from greenroom.core.ports.workspace import CommitInfo, Conflict, Conflicts, StepCommit
+from greenroom.adapters.git.worktree import GitWorktree, find_worktree, lock_thread
+from greenroom.core.ports.workspace import (
+    MAIN_THREAD,
+    NO_CONTENTS,
+    CommitInfo,
+    Conflict,
+    Conflicts,
+    StepCommit,
+    WorkspaceFault,
+)
 
 MAX_INTEGRATIONS: Final = 10_000
 """How many commits of a thread are searched for integrations."""
@@ -35,30 +46,104 @@ async def integrate(
     repository: Repository, run: str, thread: str, into: str, info: CommitInfo
 ) -> StepCommit | Conflicts:
     """Merge `thread` into `into`. The order of the steps: the commit, the ref, the files of a worktree of `into`."""
-    ref = make_thread_ref(run, into)
-    async with lock_thread(repository, run, into):
+    async with _lock_target(repository, run, into) as target:
+        merged = await merge_thread(repository, run, thread, target.tip, info, into=into)
+        if isinstance(merged, StepCommit) and merged.commit:
+            await target.advance(merged.commit)
+        return merged
+
+
+async def merge_thread(
+    repository: Repository,
+    run: str,
+    thread: str,
+    onto: str,
+    info: CommitInfo,
+    contents: Mapping[str, bytes | None] = NO_CONTENTS,
+    *,
+    into: str = MAIN_THREAD,
+) -> StepCommit | Conflicts:
+    """Write the commit that merges `thread` onto a commit. Return the one with the same key if it is there."""
+    base = await resolve_commit(repository, make_base_ref(run))
+    if existing := await find_step(repository, run, info.key, onto, base):
+        return StepCommit(commit=existing, tree=await resolve_tree(repository, existing))
+    other = await find_ref(repository, make_thread_ref(run, thread)) or base
+    if await is_ancestor(repository, other, onto):
+        return StepCommit(commit="", tree=await resolve_tree(repository, onto))
+    tree, names = await merge_trees(repository, onto, other)
+    paths = list(dict.fromkeys(MERGE_SUFFIX.sub("", name) for name in names))
+    if not all(path in contents for path in paths):
+        clashes = await _explain_conflicts(repository, paths, onto, into, _name_side(thread, info.agent))
+        fork = await repository.refs_git.read_line("merge-base", onto, other)
+        return Conflicts(clashes=clashes, base=fork, left=onto, right=other)
+    if paths:
+        states = {name: FileState() for name in names}
+        for path in paths:
+            states[path] = await _store(repository, tree, path, contents[path])
+        tree = await write_tree_with(repository, tree, states)
+    message = make_step_message(info, thread=thread)
+    return StepCommit(
+        commit=await write_commit(repository, tree, onto, message, name=info.agent, merged=other), tree=tree
+    )
+
+
+async def _store(repository: Repository, tree: str, path: str, content: bytes | None) -> FileState:
+    """Store a resolved file, as executable as it is in the tree. Return its state; without content it is removed."""
+    if content is None:
+        return FileState()
+    row = await repository.refs_git.read_line("ls-tree", "--full-tree", tree, "--", path)
+    mode = 0o755 if row.startswith("100755") else 0o644
+    return FileState(kind="file", blob=await repository.write_object("blob", content), mode=mode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A thread that takes the commits of others: its ref, the commit there, its newest commit, and its worktree."""
+
+    repository: Repository
+    ref: str
+    old: str
+    tip: str
+    worktree: GitWorktree | None
+
+    async def advance(self, commit: str) -> None:
+        """Move to a commit on top of the tip, unless the thread has it."""
+        made = await self.repository.objects.read_commit(commit)
+        if made is not None and made.parent == self.tip:
+            moves = self.worktree.move(commit, self.old) if self.worktree is not None else None
+            await (moves or move_ref(self.repository, self.ref, commit, self.old))
+        elif commit != self.tip and not await is_ancestor(self.repository, commit, self.tip):
+            raise WorkspaceFault("state", "git.moved_meanwhile", commit=commit[:12])
+
+
+@asynccontextmanager
+async def _lock_target(repository: Repository, run: str, thread: str) -> AsyncIterator[_Target]:
+    ref = make_thread_ref(run, thread)
+    async with lock_thread(repository, run, thread):
         base = await resolve_commit(repository, make_base_ref(run))
-        worktree = find_worktree(repository, run, into)
+        worktree = find_worktree(repository, run, thread)
         if worktree is not None:
             await worktree.recover()
         old = await find_ref(repository, ref)
-        tip, other = old or base, await find_ref(repository, make_thread_ref(run, thread)) or base
-        if existing := await find_step(repository, run, info.key, tip, base):
-            return StepCommit(commit=existing, tree=await resolve_tree(repository, existing))
-        if await is_ancestor(repository, other, tip):
-            return StepCommit(commit="", tree=await resolve_tree(repository, tip))
-        tree = await merge_commits(repository, tip, other)
-        if not isinstance(tree, str):
-            return await _explain_conflicts(repository, tree, tip, into, _name_side(thread, info.agent))
-        message = make_step_message(info, thread=thread)
-        commit = await write_commit(repository, tree, tip, message, name=info.agent, merged=other)
-        await (worktree.move(commit, old) if worktree is not None else move_ref(repository, ref, commit, old))
-        return StepCommit(commit=commit, tree=tree)
+        yield _Target(repository, ref, old, old or base, worktree)
+
+
+async def advance(repository: Repository, run: str, thread: str, commit: str) -> None:
+    """Move a thread to a commit on top of it. Raise a *state* fault if it moved elsewhere meanwhile."""
+    async with _lock_target(repository, run, thread) as target:
+        await target.advance(await resolve_commit(repository, commit))
+
+
+async def find_fork(repository: Repository, run: str, thread: str, other: str) -> str:
+    """Return the newest common commit of two threads. A thread without commits is at the base."""
+    base = await resolve_commit(repository, make_base_ref(run))
+    tips = [await find_ref(repository, make_thread_ref(run, name)) or base for name in (thread, other)]
+    return await repository.refs_git.read_line("merge-base", *tips)
 
 
 async def _explain_conflicts(
     repository: Repository, paths: Sequence[str], tip: str, into: str, new_side: str
-) -> Conflicts:
+) -> tuple[Conflict, ...]:
     """Return the conflicts, each with its sides: the thread that changed the file last, and the new one."""
     clashes = list[Conflict]()
     for path in paths:
@@ -66,7 +151,7 @@ async def _explain_conflicts(
         trailers = parse_trailers((await repository.plain_git.run(*words)).decode())
         earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
         clashes.append(Conflict(path=path, why=f"{earlier}, {new_side}"))
-    return Conflicts(clashes=tuple(clashes))
+    return tuple(clashes)
 
 
 def _name_side(thread: str, agent: str) -> str:

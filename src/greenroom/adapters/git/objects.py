@@ -120,6 +120,12 @@ class ObjectReader:
             contents_by_name[name] = answer[1]
         return contents_by_name
 
+    async def read_file(self, commit: str, path: str) -> bytes | None:
+        """Return the content of a file in a commit; None if there is none, or a folder."""
+        name = await self.find(f"{commit}:{path}")
+        blob = await self.find(f"{name}^{{blob}}") if name else ""
+        return (await self.read_contents((blob,)))[blob] if blob else None
+
     def _ask(self, request: str, name: str) -> tuple[str, bytes] | None:
         """Return hash and content of an object; None if git exits, as it does in a partial clone without the object."""
         with self._lock:

@@ -18,7 +18,7 @@ from greenroom.adapters.git.blame import blame
 from greenroom.adapters.git.commit import branch, check_branch_name, check_can_commit, commit, find_hook_files
 from greenroom.adapters.git.files import lock, translate_disk_errors
 from greenroom.adapters.git.ignored_files import IgnoredFiles
-from greenroom.adapters.git.integrate import integrate
+from greenroom.adapters.git.integrate import advance, find_fork, integrate, merge_thread
 from greenroom.adapters.git.journal import (
     list_entries,
     list_unapplied,
@@ -59,6 +59,7 @@ from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.workspace import (
     MAX_DIFF_BYTES,
+    NO_CONTENTS,
     AppliedChange,
     BlameLine,
     BranchResult,
@@ -193,6 +194,20 @@ class GitWorkspace:
 
     async def integrate(self, run: str, thread: str, into: str, info: CommitInfo) -> StepCommit | Conflicts:
         return await integrate(self._repository, run, thread, into, info)
+
+    async def merge(
+        self, run: str, thread: str, onto: str, info: CommitInfo, contents: Mapping[str, bytes | None] = NO_CONTENTS
+    ) -> StepCommit | Conflicts:
+        return await merge_thread(self._repository, run, thread, onto, info, contents)
+
+    async def advance(self, run: str, thread: str, commit: str) -> None:
+        await advance(self._repository, run, thread, commit)
+
+    async def find_fork(self, run: str, thread: str, other: str) -> str:
+        return await find_fork(self._repository, run, thread, other)
+
+    async def read(self, commit: str, path: str) -> bytes | None:
+        return await self._repository.objects.read_file(commit, path)
 
     async def tree(self, commit: str) -> str:
         return await resolve_tree(self._repository, commit)

@@ -32,6 +32,7 @@ MAIN_THREAD: Final = "main"
 SCRATCH_THREAD: Final = "scratch"
 """The thread of a worktree in which no agent works. Files left in it are worthless."""
 
+NO_CONTENTS: Final[Mapping[str, bytes | None]] = {}
 MAX_DIFF_BYTES: Final = 4 * 1024 * 1024
 """Maximum bytes of a diff that are shown. Request fewer files to see more."""
 
@@ -164,9 +165,12 @@ class Conflict:
 
 @record
 class Conflicts:
-    """The operation changed nothing because these files conflict."""
+    """The operation changed nothing because these files conflict. Of threads, the three commits have the versions."""
 
     clashes: tuple[Conflict, ...]
+    base: str = ""
+    left: str = ""
+    right: str = ""
 
 
 @record
@@ -314,6 +318,26 @@ class Workspace(Protocol):
         The commit is empty if there is nothing to merge. A repeated call with the same key returns the existing
         commit. The files of a worktree of `into` follow; it is a *state* fault if they have uncommitted changes.
         """
+
+    async def merge(
+        self, run: str, thread: str, onto: str, info: CommitInfo, contents: Mapping[str, bytes | None] = NO_CONTENTS
+    ) -> StepCommit | Conflicts:
+        """Merge the commits of `thread` onto the commit `onto` as `integrate` does, but move no thread.
+
+        `contents` are the files that would conflict, resolved; None removes a file. Other files are merged by git.
+        """
+
+    async def advance(self, run: str, thread: str, commit: str) -> None:
+        """Move a thread from its newest commit to one that `merge` made on top of it. Its worktree follows.
+
+        If the thread has the commit, nothing happens. If it moved elsewhere, it is a *state* fault.
+        """
+
+    async def find_fork(self, run: str, thread: str, other: str) -> str:
+        """Return the newest commit that two threads share."""
+
+    async def read(self, commit: str, path: str) -> bytes | None:
+        """Return the content of a file in a commit, or None if there is no such file."""
 
     async def tree(self, commit: str) -> str:
         """Return the tree hash of a commit."""

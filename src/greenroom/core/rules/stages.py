@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Final
 
 from greenroom.core.base.errors import Rejection, reject
-from greenroom.core.base.ids import AgentId, StageId, thread_id
+from greenroom.core.base.ids import AgentId, StageId
 from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.base.text import add_fence
 from greenroom.core.rules.draft import SYSTEM, Draft, RuleResult, is_trusted, reject_not_manager, reject_unknown
@@ -52,6 +53,7 @@ from greenroom.core.state.stage import (
 )
 from greenroom.core.state.step import Work, needs_instruction
 from greenroom.core.state.team_state import TeamState, sort_rows
+from greenroom.core.state.thread import Thread
 
 OPEN_STATES = ("init", "running")
 
@@ -349,16 +351,23 @@ def _check_summary_step(draft: Draft, by: str, finishing: bool) -> RuleResult:
 
 def _settle_subtask(draft: Draft, stage: Stage, subtask: Subtask, intent: FinishSubtask, by: str) -> None:
     """End the subtask, or let it wait for its next attempt. The steps of a cancelled one are stopped first."""
-    thread = thread_id(subtask.agent, subtask.subtask_id)
+    threads = list_subtask_threads(draft.state, subtask) if intent.state != "finished" else []
     if intent.state == "failed" and not intent.final and _may_retry(draft, subtask, by):
-        steps = [step for step in draft.state.steps_of(subtask.agent) if step.thread_id == thread]
-        cancel_steps(draft, [step for step in steps if step.message_id is None], "skipped")
+        places = {thread.thread_id for thread in threads}
+        steps = [step for thread in threads for step in draft.state.steps_of(thread.agent_id)]
+        cancel_steps(draft, [step for step in steps if step.thread_id in places and step.message_id is None], "skipped")
         name = subtask.subtask_id
         draft.emit(SubtaskRetried(at=draft.now, stage_id=stage.stage_id, subtask_id=name, why=intent.summary))
         return
-    if intent.state in ("cancelled", "skipped") and thread in draft.state.threads:
-        stop_thread(draft, thread)
+    for thread in threads if intent.state in ("cancelled", "skipped") else ():
+        stop_thread(draft, thread.thread_id)
     _end_subtask(draft, stage, intent)
+
+
+def list_subtask_threads(state: TeamState, subtask: Subtask) -> list[Thread]:
+    """Return the conversations in a subtask: its agent's, and those of system agents and agents that they ask."""
+    threads = [thread for thread in state.threads.values() if thread.subtask_id == subtask.subtask_id]
+    return sorted(threads, key=attrgetter("thread_id"))
 
 
 def _may_retry(draft: Draft, subtask: Subtask, by: str) -> bool:

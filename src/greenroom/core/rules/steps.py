@@ -56,6 +56,8 @@ from greenroom.core.state.step import (
     Work,
     needs_instruction,
 )
+from greenroom.core.state.team_state import TeamState
+from greenroom.core.state.thread import Thread
 from greenroom.core.state.timer import Timer, TimerSet
 
 BASIC_SKILLS: Final = frozenset(
@@ -187,14 +189,23 @@ def _find_agent(draft: Draft, intent: QueueSteps, by: str) -> AgentState | Rejec
     agent = draft.state.agents.get(intent.agent_id)
     if agent is None:
         return reject_unknown("agent", intent.agent_id, tuple(draft.state.agents))
-    if by == intent.agent_id or is_trusted(draft.state, by):
+    if by == intent.agent_id or is_trusted(draft.state, by) or _is_service(draft, agent, intent):
         return agent
     why = f"{by!r} may not queue steps for {intent.agent_id!r}."
     return Rejection(code="not_yours", why=why, hint="Send it a message instead.")
 
 
+def _is_service(draft: Draft, agent: AgentState, intent: QueueSteps) -> bool:
+    """Return whether a step asks a system agent of its own task for what that agent offers: the tools of its spec."""
+    cause = draft.cause
+    if cause is None or intent.thread_id is not None or intent.task_id not in (None, cause.task_id):
+        return False
+    offers = all(work.type == "tool" and work.executor in agent.spec.tools for work in intent.works)
+    return agent.spec.kind == "system" and offers
+
+
 def _find_thread(draft: Draft, intent: QueueSteps) -> ThreadId | Rejection:
-    """Return the named thread, else the thread of the sending step, else the agent's thread in the task."""
+    """Return the named thread, else the thread of the sending step, else the agent's thread in the subtask or task."""
     state, cause = draft.state, draft.cause
     name = intent.thread_id
     if (
@@ -208,14 +219,27 @@ def _find_thread(draft: Draft, intent: QueueSteps) -> ThreadId | Rejection:
         return name
     if intent.thread_id is not None:
         return reject_unknown("thread", intent.thread_id)
-    if intent.task_id is None:
+    home = _find_shared_subtask(state, intent, cause)
+    task_name = home.task_id if home is not None else intent.task_id
+    if task_name is None:
         return Rejection(code="no_task", why="The steps name no task.", hint="Give task_id.")
-    task = state.tasks.get(intent.task_id)
+    task = state.tasks.get(task_name)
     if task is None or task.state == "cancelling":
-        return reject_unknown("task", intent.task_id, tuple(state.tasks))
+        return reject_unknown("task", task_name, tuple(state.tasks))
     if intent.agent_id not in task.group:
         return reject_not_in_group(intent.agent_id, task)
-    return open_thread(draft, intent.agent_id, intent.task_id, on_behalf=list_principals(draft))
+    stage, subtask = (home.stage_id, home.subtask_id) if home is not None else (None, None)
+    principals = list_principals(draft)
+    return open_thread(draft, intent.agent_id, task_name, stage=stage, subtask=subtask, on_behalf=principals)
+
+
+def _find_shared_subtask(state: TeamState, intent: QueueSteps, cause: Step | None) -> Thread | None:
+    """Return the conversation in a subtask that steps for or by a system agent continue, if its stage is open."""
+    if cause is None or intent.task_id not in (None, cause.task_id) or not is_thread_open(state, cause.thread_id):
+        return None
+    home = state.threads[cause.thread_id]
+    kinds = {state.agents[name].spec.kind for name in (cause.agent_id, intent.agent_id)}
+    return home if home.subtask_id is not None and "system" in kinds else None
 
 
 def _check_work(draft: Draft, agent: AgentState, work: Work, by: str) -> RuleResult:
