@@ -100,6 +100,7 @@ BY_NAME = re.compile(
     r"|conversation\.\w+|approvals\.\w+|change\.(recovered|applied)\w*|home\.(only_copy|discard\w*|sandbox_\w+)"
     r"|report\.(in_place|nothing_changed|limit_\w+|turn_\w+)|run\.(verified|failed|unverified|cancelled)"
     r"|options\.(no|type)_\w+|plan\.(because|by|basis|name|goal)_\w+|plan\.(required|recommended|optional|\w+_phase)"
+    r"|compare\.(best|by|next|other)_\w+"
 )
 """Messages whose code is put together where they are shown."""
 

@@ -114,6 +114,9 @@ SECTIONS: Final[Mapping[str, Sequence[CommandEntry]]] = {
     "Watch and steer": (
         CommandEntry("runs", "runs", "look", "List runs and their tasks, newest first."),
         CommandEntry("show", "runs", "look", "Show a run: tasks, agents, messages, costs.", by_id=True),
+        CommandEntry(
+            "compare", "compare", "look", "Compare finished runs of one request; say which to take.", by_id=True
+        ),
         CommandEntry("events", "runs", "look", "Print the events of a run; --follow keeps watching.", by_id=True),
         CommandEntry("replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True),
         CommandEntry("cost", "runs", "act", "Show the cost of runs, agents or models.", by_id=True),

@@ -6,8 +6,9 @@ import io
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, TextIO
 
@@ -22,12 +23,14 @@ from greenroom.app.runs.capabilities import create_run
 from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, plan_project_checks, read_worktree_setup
 from greenroom.app.runs.report import RunReport, build_report
 from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder
+from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.teams.start import LEAD, create_planned_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
 from greenroom.cli.commands.change import diff, discard, report_recovered
+from greenroom.cli.commands.compare import CandidatesView, read_candidate, show_comparison
 from greenroom.cli.context import Invocation, invoke, render_command
-from greenroom.cli.exit_codes import Exit
+from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
 from greenroom.cli.interactive.plan_review import PlannerOption, TeamChoice, choose_team
 from greenroom.cli.interactive.report import explain_over_limit, report_ending, summarise
@@ -62,6 +65,7 @@ from greenroom.core.ports.checks import Check
 from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
+from greenroom.runs.comparison import rank_candidates
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 
 
@@ -131,6 +135,7 @@ class TeamOptions:
 
 
 NO_TEAM: Final = TeamOptions()
+MAX_CANDIDATES: Final = 8
 
 
 def run(
@@ -147,6 +152,10 @@ def run(
     tests_may_change: TestsMayChange = False,
     allow_unverified: AllowUnverified = False,
     teamwork: TeamOptions = NO_TEAM,
+    candidates: Annotated[
+        int | None,
+        typer.Option("--candidates", min=2, max=MAX_CANDIDATES, metavar="N", help="Make N changes; compare them."),
+    ] = None,
     non_interactive: NonInteractive = False,
     model: ModelName = "",
     options: RunOptions = DEFAULT_OPTIONS,
@@ -159,6 +168,7 @@ def run(
     Examples:
       greenroom run "add --json to the export command, with tests"
       greenroom run --team "add OAuth login, with tests and docs"
+      greenroom run --candidates 3 "make the parser twice as fast"
       greenroom run --question "where is the retry limit set?"
       pytest 2>&1 | greenroom run --apply "fix the failing tests"
 
@@ -168,19 +178,21 @@ def run(
     request = teamwork.read_request(words, is_alone=bool(agent) or question or not in_worktree)
     apply_mode = read_apply_mode(branch, apply=apply, in_worktree=in_worktree)
     wanted = RunFlags(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
-    _refuse_flags(wanted, apply_mode, in_worktree=in_worktree)
+    _refuse_flags(wanted, apply_mode, in_worktree=in_worktree, count=candidates)
 
     async def work(cli: Invocation) -> Exit:
         cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
         choice = await teamwork.choose(cli, options, request, model.strip())
         if isinstance(choice, TeamChoice):
-            return await start_team(cli, choice, wanted, apply_mode)
+            return await start_team(cli, choice, wanted, apply_mode, candidates)
         run_plan = await plan_run(
             cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
         )
         run_plan = evolve(run_plan, spent=choice)
         if in_worktree and run_plan.writers:
-            return await _start_run(cli, request, run_plan, wanted, apply_mode)
+            return await _start_run(cli, request, run_plan, wanted, apply_mode, candidates)
+        if candidates:
+            raise make_refusal("nothing_to_take", translate("run.no_editing_tools", first=run_plan.participants.first))
         return await _start_without_worktree(cli, request, run_plan, wanted, apply_mode, tools=not no_tools)
 
     return invoke(context, work)
@@ -196,8 +208,10 @@ async def _start_without_worktree(
     return await _run_question(cli, plan, RUN, request, *notes, wanted=RunFlags(question=wanted.question))
 
 
-def _refuse_flags(wanted: RunFlags, apply_mode: ApplyMode, *, in_worktree: bool) -> None:
+def _refuse_flags(wanted: RunFlags, apply_mode: ApplyMode, *, in_worktree: bool, count: int | None) -> None:
     """Raise `BadParameter` if options contradict each other."""
+    if count and (wanted.question or not in_worktree):
+        raise typer.BadParameter(translate("compare.needs_changes"))
     if wanted.question and apply_mode is not None:
         raise typer.BadParameter(translate("run.question_applies_nothing"))
     if wanted.tests_may_change and not in_worktree:
@@ -222,14 +236,17 @@ async def _run_question(
 
 
 async def _start_run(
-    cli: Invocation, request: TypedRequest, plan: RunPlan, wanted: RunFlags, apply_mode: ApplyMode
+    cli: Invocation, request: TypedRequest, plan: RunPlan, wanted: RunFlags, apply_mode: ApplyMode, count: int | None
 ) -> Exit:
     root, participants = cli.app.root, plan.participants
     setup = await _open_workspace(cli, root, apply_mode)
     text, limits = plan.message(request), plan.limits
-    team = await create_run(
-        cli.runtime, participants, text, typed=request.text, limits=limits, setup=setup, wanted=wanted
+    create = partial(
+        create_run, cli.runtime, participants, text, typed=request.text, limits=limits, setup=setup, wanted=wanted
     )
+    if count:
+        return await _start_candidates(cli, [create] * count, plan.who, plan.caps, apply_mode)
+    team = await create()
     view = RunView(cli.setup, cli.out)
     cli.out.begin(team=team, model=participants.models[0], agent=participants.first)
     view.own_text = request.text
@@ -251,20 +268,73 @@ async def _open_workspace(cli: Invocation, root: Path, apply_mode: ApplyMode) ->
     return bool(read_worktree_setup(root, sandboxed=cli.app.is_sandboxed).line)
 
 
-async def start_team(cli: Invocation, choice: TeamChoice, wanted: RunFlags, apply_mode: ApplyMode) -> Exit:
-    """Start the team of a plan, follow it, and report its change."""
+async def start_team(
+    cli: Invocation, choice: TeamChoice, wanted: RunFlags, apply_mode: ApplyMode, count: int | None = None
+) -> Exit:
+    """Start the team of a plan, follow it, and report its change; with a `count`, so many teams, and compare them."""
     if choice.plan is None:
         cli.progress.note(translate("run.plan_cancelled"), style="bold")
         return cli.out.result("cancelled", Exit.FAILED)
     root, limits = cli.app.root, cli.app.settings.limits
     await _open_workspace(cli, root, apply_mode)
-    team = await create_planned_run(cli.app, choice.analyst, choice.plan, limits.limits, wanted)
+    create = partial(create_planned_run, cli.app, choice.analyst, choice.plan, limits.limits, wanted)
+    if count:
+        return await _start_candidates(cli, [create] * count, choice.analyst.model, limits, apply_mode)
+    team = await create()
     view = make_view(cli, TEAM_RUN)
     cli.out.begin(team=team, model=choice.analyst.model, agent=LEAD)
     view.own_text = choice.plan.request
     view.note(translate("run.heading", team=team, who=choice.analyst.model), style="dim")
     view.note(_describe_limits(cli, describe_limits(limits)), style="dim")
     return await _run_to_end(replace(cli, progress=view), view, team, root, apply_mode, new=True)
+
+
+async def _start_candidates(
+    cli: Invocation,
+    creations: Sequence[Callable[[], Awaitable[TeamId]]],
+    who: str,
+    caps: LimitSettings,
+    mode: ApplyMode,
+) -> Exit:
+    """Create runs of one request, follow them side by side, and compare those that ended. `caps` are for each."""
+    view = CandidatesView(cli.setup)
+    cli = replace(cli, progress=view)
+    if not settle_checks(cli, cli.app.root, sandboxed=cli.app.may_run_checks):
+        view.note(translate("run.plan_cancelled"), style="bold")
+        return cli.out.result("cancelled", Exit.FAILED)
+    known = {name: value for name in ("cost", "tokens", "time") if (value := getattr(caps, name)) is not None}
+    total = evolve(caps, **{name: value * len(creations) for name, value in known.items()})
+    each, all_of_them = describe_limits(caps), describe_limits(total)
+    view.note(translate("compare.heading", count=len(creations), who=who, each=each, total=all_of_them), style="dim")
+    view.note(_describe_limits(cli), style="dim")
+    teams = [await create() for create in creations]
+    cli.out.begin(candidates=teams)
+    return await _report_candidates(cli, await view.follow_attended(cli, teams), mode)
+
+
+async def _report_candidates(cli: Invocation, endings: Mapping[TeamId, Ending], mode: ApplyMode) -> Exit:
+    """Compare the runs that ended, and apply the best if that is wanted and it is verified."""
+    open_runs = {team: ending for team, ending in endings.items() if ending.history.state.tasks}
+    for team, ending in open_runs.items():
+        state, command = translate(f"states.{ending.status}"), render_command(cli, "resume", team)
+        cli.progress.note(translate("compare.not_over", team=team, state=state, command=command), style="yellow")
+    unfinished = [{"team": team, "state": ending.status} for team, ending in open_runs.items()]
+    runs = [await read_candidate(cli, endings[team].history) for team in endings if team not in open_runs]
+    if not runs:
+        code = exit_for_statuses([ending.status for ending in open_runs.values()] or ["failed"])
+        return cli.out.result("failed" if code == Exit.FAILED else "paused", code, unfinished=unfinished)
+    ranked = rank_candidates(runs)
+    best, applies = ranked[0], mode is not None and ranked[0].verdict == "verified"
+    fields = {**show_comparison(cli, ranked, applies=applies), "unfinished": unfinished}
+    status = {"verified": "finished", "failed": "failed"}.get(best.verdict, "unverified")
+    status = "failed" if best.missing_subtasks else status
+    if mode is not None:
+        report = await _build_report(cli, endings[TeamId(best.team)])
+        applied = await _apply_verified(cli, TeamId(best.team), mode, report) if applies else None
+        applied = applied or _report_not_applied(cli, translate("run.not_verified"))
+        fields["taken"], status = applied.fields, "failed" if applied.fault else status
+        cli.progress.note(applied.fault, style="red")
+    return cli.out.result(status, exit_for_statuses([status]), **fields)
 
 
 async def resume_run(cli: Invocation, state: TeamState, apply_mode: ApplyMode = None) -> Exit:

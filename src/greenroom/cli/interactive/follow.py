@@ -74,12 +74,14 @@ class Ending:
         return next((word for word in words if exit_for_statuses([word]) == self.code), other)
 
 
-async def follow(cli: Invocation, team: TeamId, history: TeamHistory) -> Ending:
+async def follow(cli: Invocation, team: TeamId, history: TeamHistory, last_words: str = "") -> Ending:
     """Run the team and show its events until every task is at rest; then release the team.
 
     Events after the version of `history` are shown and added to it. Nothing else is read to report the ending.
+    `last_words` say how to go on after Ctrl-C.
     """
-    cli.stop.last_words = translate("conversation.stopped", command=render_command(cli, "resume", team))
+    stopped = translate("conversation.stopped", command=render_command(cli, "resume", team))
+    cli.stop.last_words = last_words or stopped
     cli.progress.begin(history)
     try:
         async with show_events_meanwhile(cli, team, history):
@@ -226,7 +228,7 @@ async def follow_attended(
         ending = await follow(cli, team, history)
     while ending.status == "waiting" and cli.is_attended:
         try:
-            await _ask_approvals(cli, team)
+            await ask_approvals(cli, team)
         except PersonLeft:
             break
         with listen():
@@ -234,7 +236,8 @@ async def follow_attended(
     return ending
 
 
-async def _ask_approvals(cli: Invocation, team: TeamId) -> None:
+async def ask_approvals(cli: Invocation, team: TeamId) -> None:
+    """Ask the person each approval request of a run. Raise `PersonLeft` if they leave."""
     while pending := pending_approvals(state := await cli.runtime.state(team)):
         approval = pending[0]
         plan, confirmation = is_plan(state, approval), is_confirmation(state, approval)

@@ -244,6 +244,12 @@ def subtask_fields(history: TeamHistory) -> dict[str, object]:
     return {"subtasks": [row.fields for row in rows]} if rows else {}
 
 
+def find_last_score(history: TeamHistory) -> int | None:
+    """Return the newest score that a reviewer of a team run gave; None if there is none."""
+    reviews = [(row.subtask.ended_at or 0, row.review.overall_score) for row in _list_rows(history) if row.review]
+    return max(((at, score) for at, score in reviews if score is not None), default=(0, None))[1]
+
+
 def find_unfinished(history: TeamHistory) -> str:
     """Return a sentence about the subtasks of an ended team run that are not finished; empty if all are."""
     stage = find_team_stage(history)
