@@ -1,0 +1,1 @@
+"""Symbols of source files, and the semantic conflicts between two changes that git merges cleanly."""
