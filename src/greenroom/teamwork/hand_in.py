@@ -12,19 +12,20 @@ from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.skills.conversation.transcript import has_unread_message
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import Bug, translate
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, PathChange, SkippedPath, StepCommit
-from greenroom.core.rules.intents import QueueSteps
+from greenroom.core.rules.intents import FinishSubtask, FinishTask, QueueSteps
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.delivery import build_facts, build_mark
 from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY
 from greenroom.runs.workspace import RunWorkspace, StopBackground
-from greenroom.teamwork.handoffs import build_handoff_schema, validate_handoff, wrap_handoff
+from greenroom.teamwork.handoffs import build_handoff_schema, read_review, validate_handoff, wrap_handoff
 from greenroom.teamwork.plan_graph import may_overlap
 
 UNDELIVERED_KEY: Final = "undelivered"
@@ -37,6 +38,13 @@ STATUS: Final = (
     "Whether your goal is reached. `unchanged`: it was reached before, so you changed no file; the summary says why."
 )
 """What a specialist reads about the status of its report."""
+
+PLANNER: Final = AgentId("planner")
+SEND_BACK: Final = "send_back"
+"""The step of the planner that ends a review: what must change goes back to the writers."""
+
+END_KEY: Final = "end"
+"""The key of how the subtask would have ended, in the step that ends it."""
 
 MAX_REPAIRS: Final = 1
 """How often a specialist may correct its report."""
@@ -177,7 +185,9 @@ class HandInTool(CardedTool):
             final=bool(integration.conflicts),
         )
         result = {"output": summary, **integration.build_facts(subtask)}
-        return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (end,))
+        if has_unread_message(context.state, step):
+            return Outcome(result=result)
+        return Outcome(result=result, intents=(queue_review(context.state, end) or end,))
 
     async def _integrate(self, context: StepContext, subtask: Subtask, work: Integration, merges: bool) -> Integration:
         """If it `merges`, merge the committed work into the integration branch, one subtask at a time."""
@@ -194,6 +204,20 @@ class HandInTool(CardedTool):
             sides.setdefault(clash.why, []).append(clash.path)
         found = (translate("teams.conflict", sides=names, paths=_join(paths)) for names, paths in sides.items())
         return evolve(work, conflicts=tuple(found))
+
+
+def queue_review(state: TeamState, end: FinishSubtask | FinishTask) -> QueueSteps | None:
+    """Return the planner's step that ends a review which requires changes; None for every other end.
+
+    The planner of an older run sends nothing back.
+    """
+    review = read_review(end.output) if isinstance(end, FinishSubtask) and end.state == "finished" else None
+    planner = state.agents.get(PLANNER)
+    if review is None or not review.requires_changes or planner is None or SEND_BACK not in planner.spec.tools:
+        return None
+    content = {END_KEY: msgspec.to_builtins(end)}
+    work = Work(type="tool", executor=SEND_BACK, intention="Send the findings back.", instruction_content=content)
+    return QueueSteps(agent_id=PLANNER, works=(work,))
 
 
 async def _has_repaired(context: StepContext, subtask: Subtask) -> bool:

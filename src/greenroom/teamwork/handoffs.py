@@ -14,11 +14,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
+import msgspec
+
 from greenroom.abilities.protocols.calls import find_faults
 from greenroom.core.base.errors import WorldFault, translate
-from greenroom.core.base.records import Data, encode
+from greenroom.core.base.records import Data, encode, record
 
 VERSION: Final = 1
+MAX_FINDING_CHARS: Final = 2_000
 _REFERENCE: Final = re.compile(rb'"#/\$defs/(\w+)"')
 
 
@@ -64,3 +67,68 @@ def validate_handoff(protocol: str, data: Data | None) -> str | None:
         return translate("handoffs.missing", protocol=protocol)
     faults = find_faults(build_handoff_schema(protocol), data)
     return translate("handoffs.invalid", protocol=protocol, why="; ".join(faults)) if faults else None
+
+
+# ------------------------------------------------------------------------------------------------------------- reviews
+
+
+@record
+class FileLocation:
+    """A place in a file. Line 0 is the whole file."""
+
+    path: str
+    line: int = 0
+    symbol: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}" if self.line else self.path
+
+
+@record
+class ReviewIssue:
+    """A fault that a review found."""
+
+    severity: str
+    location: FileLocation
+    description: str
+    category: str = ""
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        """Return the fault on one line, cut if it is long. It is the text of a model."""
+        kind = ", ".join(filter(None, (self.severity, self.category)))
+        return " ".join(f"{kind}: {self.location}: {self.description} {self.suggestion}".split())[:MAX_FINDING_CHARS]
+
+
+@record
+class Suggestion:
+    """An improvement that is not a fault."""
+
+    priority: str
+    description: str
+    example: str | None = None
+
+
+@record
+class Review:
+    """What a reviewer or an auditor says about the change: a hand-off of `review-feedback` or `security-report`."""
+
+    requires_changes: bool
+    overall_score: int | None = None
+    issues: tuple[ReviewIssue, ...] = ()
+    findings: tuple[ReviewIssue, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+    strengths: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> tuple[ReviewIssue, ...]:
+        """The faults, under the name of either protocol."""
+        return (*self.issues, *self.findings)
+
+
+def read_review(handoff: Mapping[str, object] | None) -> Review | None:
+    """Return a hand-off as a review; None if it is another one, or was never validated."""
+    try:
+        return msgspec.convert(handoff, Review, strict=False)
+    except msgspec.ValidationError:
+        return None

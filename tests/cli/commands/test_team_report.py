@@ -88,9 +88,12 @@ def test_the_issues_of_a_review_and_files_outside_a_write_set_are_shown_before_t
             Cue(agent="review-1", reply=done("no", handoff=review)),
         ]
     )
+    (shop / ".greenroom").mkdir()
+    (shop / ".greenroom" / "config.toml").write_text("[team]\nmax_rounds = 0\n")
     ended = greenroom("run", "--plan", "p.toml", "--yes", "--non-interactive")
-    assert ended.code == 0, ended.err
+    assert ended.code == 1, ended.err
     for text in (ended.err, greenroom("show", "last").out):
+        assert "✗ review (review-1) failed: Still requires changes after 0 rounds:" in text
         assert "! disc (code-writer-1) changed files outside its write set: shop/rate.py" in text
         assert "! review (review-1) asks for changes (3/100):" in text
         assert "critical: shop/rate.py:2: The rate is wrong. Use 0.8." in flat(text)

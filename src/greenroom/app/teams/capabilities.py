@@ -21,7 +21,7 @@ from greenroom.app.messages.findings import render_finding, render_for_people
 from greenroom.app.runs.checks import plan_project_checks, read_worktree_setup
 from greenroom.app.runs.workspaces import find_snapshot, open_thread
 from greenroom.app.teams.profiles import load_profiles
-from greenroom.app.teams.replan import SplitTool
+from greenroom.app.teams.replan import SendBackTool, SplitTool
 from greenroom.app.teams.start import LEAD, OPEN_WORKSPACE, build_team_toolbox, equip_specialists
 from greenroom.app.text_reader import TextReader
 from greenroom.app.toolset.custom import find_tool_source
@@ -311,8 +311,9 @@ async def build_team_capabilities(app: AppContext, team: Team, registered: Itera
     profiles = (*load_profiles(app.agents(), language).list(), *registered)
     specialists = equip_specialists(app, worktrees.toolbox, profiles, model=model, language=language)
     specialists |= {agent.spec.name: agent.spec for agent in state.agents.values() if agent.spec.proof == HAND_IN}
+    planning = (SplitTool(app.settings.team.max_subtasks), SendBackTool(app.steps, app.settings.team.max_rounds))
     return Capabilities(
-        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), SplitTool(app.settings.team.max_subtasks)),
+        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), *planning),
         agent_specs=tuple(specialists.values()),
         on_close=worktrees.close,
         approvals_expire=app.get_approval_timeout(),

@@ -18,6 +18,7 @@ from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import CHANGES_KEY, COMMIT_KEY, HAND_IN
+from greenroom.teamwork.handoffs import Review, read_review
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, OWN_SUBTASKS, SPLIT_SUBTASK
 
 
@@ -31,26 +32,6 @@ class FileChanges:
     file_count: int = 0
     added: int = 0
     removed: int = 0
-
-
-@record
-class ReviewIssue:
-    """A fault that a review found. Line 0 of its `location` is the whole file."""
-
-    severity: str
-    location: Mapping[str, str | int]
-    description: str
-    suggestion: str = ""
-
-
-@record
-class Review:
-    """What a reviewer or an auditor says about the change, in the fields of its hand-off."""
-
-    requires_changes: bool
-    overall_score: int | None = None
-    issues: tuple[ReviewIssue, ...] = ()
-    findings: tuple[ReviewIssue, ...] = ()
 
 
 @record
@@ -70,11 +51,8 @@ class Contribution:
 
     @property
     def review(self) -> Review | None:
-        """Its hand-off as a review; None if it is another one, or a failed subtask's that was never validated."""
-        try:
-            return msgspec.convert(self.subtask.output, Review, strict=False)
-        except msgspec.ValidationError:
-            return None
+        """Its hand-off as a review; None if it is another one."""
+        return read_review(self.subtask.output)
 
     @property
     def protocol(self) -> str:
@@ -97,6 +75,7 @@ class Contribution:
             "files": list(self.changes.files),
             "outside": list(self.changes.outside),
             "protocol": self.protocol,
+            **({"review_score": review.overall_score} if (review := self.review) is not None else {}),
         }
 
 
@@ -110,7 +89,7 @@ def list_contributions(
     """Return the contributions of a stage in the order of its plan. Between `stops` nothing ran: from, until. They and
     `now` are in milliseconds."""
     steps = tuple(steps)
-    changes = _find_changes(steps)
+    changes = find_changes(steps)
     committed = {step.subtask_id for step in steps if COMMIT_KEY in (step.result or {})}
     waiting = {subtask.subtask_id: subtask.name for subtask in stage.subtasks if subtask.state in ("init", "running")}
     return tuple(
@@ -131,7 +110,7 @@ def _measure(start: int, end: int, stops: Iterable[tuple[int, int]]) -> int:
     return max(end - start - sum(max(min(end, until) - max(start, since), 0) for since, until in stops), 0)
 
 
-def _find_changes(steps: Iterable[Step]) -> Mapping[SubtaskId, FileChanges]:
+def find_changes(steps: Iterable[Step]) -> Mapping[SubtaskId, FileChanges]:
     """Return the changed files by subtask, as its last hand-in has counted them."""
     found = dict[SubtaskId, FileChanges]()
     for step in steps:

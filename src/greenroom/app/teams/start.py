@@ -36,15 +36,15 @@ from greenroom.runs.checkout import Checkout
 from greenroom.runs.delivery import REQUEST_KEY
 from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
-from greenroom.teamwork.hand_in import build_report_schema
+from greenroom.teamwork.hand_in import PLANNER, SEND_BACK, build_report_schema
 from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK, add_barriers
 
 LEAD: Final = AgentId("lead")
 """Manages the task of a team run, verifies the whole and mends what fails."""
 
-SPLITTER: Final = AgentId("planner")
-"""Splits the code when the design is there."""
+SPLITTER: Final = PLANNER
+"""Splits the code when the design is there, and sends findings of reviews back."""
 
 CHECKS: Final = AgentId("checks")
 """Runs the checks on the base commit, while the specialists work."""
@@ -193,14 +193,15 @@ async def create_team_run(
     """
     agents = name_members(plan.subtasks)
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
-    own = {CHECKS: "runs the checks", SPLITTER: "splits the code by the design"}
-    members = [(LEAD, lead), *((name, AgentSpec(name=name, role=role, kind="system")) for name, role in own.items())]
+    planner = AgentSpec(name=SPLITTER, role="changes the plan", kind="system", tools=(SPLIT, SEND_BACK))
+    members = [(LEAD, lead), (CHECKS, AgentSpec(name=CHECKS, role="runs the checks", kind="system"))]
+    members.append((SPLITTER, planner))
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
     by_profile = Counter(subtask.agent for subtask in plan.subtasks)
     splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
     stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, confirms=confirms, wanted=wanted)
     name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
-    task = AddTask(name=name, intention=plan.request, manager=LEAD, stages=(stage,))
+    task = AddTask(name=name, intention=plan.request, manager=LEAD, group=(SPLITTER,), stages=(stage,))
     return await runtime.create(
         TEAM_RUN, members, capabilities_name=TEAM_RUN, workspace=workspace, limits=limits, first_intents=(task,)
     )

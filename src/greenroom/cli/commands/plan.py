@@ -122,7 +122,10 @@ async def replan(
         cli.progress.note(translate("teams.not_replanned"), style="bold")
         return cli.out.result("cancelled", Exit.FAILED, team=team)
     try:
-        await cli.runtime.ask(team, build_replan(*await _find_stage(cli, team), complete_plan(plan)))
+        now = await _find_stage(cli, team)
+        if added := {part.name for part in now[1].subtasks} - {part.name for part in stage.subtasks}:
+            raise make_refusal("changed", translate("teams.plan_changed", names=", ".join(sorted(added))))
+        await cli.runtime.ask(team, build_replan(*now, complete_plan(plan)))
     except RefusedError:
         if file is None:
             cli.progress.note(translate("plan.kept", path=keep_draft(render_plan_text(plan))), style="bold")

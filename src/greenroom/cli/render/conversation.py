@@ -30,7 +30,17 @@ NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patc
 
 NAMED_STEPS: Final = frozenset(
     {BASELINE, CONFIRM_UNVERIFIED, DELIVER, "run_checks", "propose_plan", "ask_user", "command_output"}
-    | {"stop_command", "read_output", "converse", "compact", "summarize", "open_workspace", "hand_in", "split_code"}
+    | {
+        "stop_command",
+        "read_output",
+        "converse",
+        "compact",
+        "summarize",
+        "open_workspace",
+        "hand_in",
+        "split_code",
+        "send_back",
+    }
 )
 LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_change"})
 """How an agent repeats itself, by the code that its turn has stored."""

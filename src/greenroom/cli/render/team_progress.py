@@ -42,7 +42,7 @@ MAX_RESULT_ROWS: Final = 200  # rows of the table at the end of a run
 SUBTASK_ENDS: Final = ("SubtaskEnded", "SubtaskRetried", "StageReplanned")
 """Events that get a line of their own above the table."""
 
-HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "prepare")
+HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "send_back", "prepare")
 """Greenroom's own steps, which the lines about subtasks already tell."""
 
 LIVE_COLUMNS: Final = (
@@ -120,14 +120,20 @@ def _render_remarks(history: TeamHistory, rows: Sequence[Contribution]) -> Itera
             yield from [_make_remark("", "team_view.kept_work", command=command)] if row.has_work else ()
         if outside := row.changes.outside:
             yield _make_remark("yellow", "team_view.outside", **known, paths=shorten_names(outside))
-        if (review := row.review) and (review.requires_changes or review.issues or review.findings):
+        if (review := row.review) and (review.requires_changes or review.faults):
             score = "" if review.overall_score is None else f" ({review.overall_score}/100)"
             key = "team_view.asks_for_changes" if review.requires_changes else "team_view.has_remarks"
             yield _make_remark("yellow" if review.requires_changes else "", key, **known, score=score)
-            for issue in (*review.issues, *review.findings):
-                where = ":".join(str(issue.location[key]) for key in ("path", "line") if issue.location.get(key))
+            for issue in review.faults:
                 words = {"severity": issue.severity, "description": issue.description, "suggestion": issue.suggestion}
-                yield _make_remark("", "team_view.issue", **words, where=where)
+                yield _make_remark("", "team_view.issue", **words, where=issue.location)
+    scores = [
+        f"{row.subtask.name} {row.review.overall_score}/100"
+        for row in rows
+        if row.review and row.review.overall_score is not None
+    ]
+    if len(scores) > 1:
+        yield _make_remark("", "team_view.scores", scores=translate("counts.comma").join(scores))
 
 
 def _make_remark(style: str, key: str, /, **known: object) -> Text:
