@@ -162,7 +162,7 @@ def test_a_bar_is_full_only_when_the_subtask_has_ended(shop: TeamStory) -> None:
 def test_a_narrow_terminal_keeps_its_width_and_a_wide_one_has_titles_tokens_and_cost(shop: TeamStory) -> None:
     shop.start("architect")
     agent = shop.find("architect")[1]
-    shop.history.spent[agent] = Amounts(tokens=1234, money=56_000)
+    shop.history.spent[agent] = shop.history.spent_on[agent, None] = Amounts(tokens=1234, money=56_000)
     for width in (30, 60, 80, 100, 140):
         assert max(map(len, shop.draw(width))) <= width
     wide = "\n".join(shop.draw(140))

@@ -17,21 +17,26 @@ from subprocess import PIPE, STDOUT, Popen, TimeoutExpired, run
 from typing import NamedTuple
 
 from greenroom.cli.commands.demo import SETTINGS
+from greenroom.core.ports.model import ModelRequest
 from greenroom.core.state.step import StepEnded
 from greenroom.testing import demo_run, demo_team
 from greenroom.testing.demo_run import fingerprint
+from greenroom.testing.scripted import Cue, ScriptedCall
 from tests.app.teams.play import (
     DISCOUNT,
     TAX,
     TESTS,
     TeamPlay,
+    done,
     git,
     make_environment,
     make_plan,
     make_repository,
     part,
+    reads,
     writes,
 )
+from tests.app.teams.test_review_loop import mends
 from tests.crash.lives import UNFINISHED, DyingLog, Moment, fork_server
 
 PLAN = make_plan(part("code-1"), part("code-2"), part("test", "test-writer", "code-1"))
@@ -40,6 +45,23 @@ CUES = (
     *writes("code-writer-2", "shop/discount.py", DISCOUNT),
     *writes("test-writer-1", "tests/test_tax.py", TESTS, handoff={"test_files": [], "tests_added": 1}),
 )
+REVIEWED = {"shop/tax.py": TAX}
+REVIEW_PLAN = make_plan(part("code", writes=("shop/tax.py",)), part("review", "review", "code"))
+
+
+def _review(request: ModelRequest) -> ScriptedCall:
+    """Require a change of the first version, and accept the second."""
+    if "Look at the change again" in reads(request):
+        return done("good", handoff={"overall_score": 95, "requires_changes": False})
+    place = {"path": "shop/tax.py", "line": 2}
+    texts = {"severity": "major", "category": "style", "description": "wrong", "suggestion": "Multiply."}
+    return done("bad", handoff={"overall_score": 5, "requires_changes": True, "issues": [{**texts, "location": place}]})
+
+
+REVIEW_CUES = (*mends("code-writer-1", "shop/tax.py", "tax = None\n", TAX), Cue(agent="review-1", reply=_review))
+STORIES = {"team": (PLAN, CUES), "review": (REVIEW_PLAN, REVIEW_CUES)}
+"""What a process plays: its plan and its replies, which depend on nothing that a process remembers."""
+
 LONGEST = 9.0
 """Seconds that a command may live at most; the whole run takes about as long."""
 
@@ -64,31 +86,38 @@ def _move_into(folder: Path) -> None:
     os.chdir(folder / "shop")
 
 
-async def _life(at: int, moment: Moment, pace: float) -> str:
+async def _life(at: int, moment: Moment, pace: float, story: str) -> str:
     DyingLog.at, DyingLog.moment = at, moment
-    async with TeamPlay.open(*CUES, pace=pace, store=DyingLog) as play:
+    plan, cues = STORIES[story]
+    async with TeamPlay.open(*cues, pace=pace, store=DyingLog) as play:
         if not play.team or not (await play.runtime.state(play.team)).team.tasks_made:
             # The last process ended before the work was requested: nothing has been promised yet.
             if play.team:
                 await play.runtime.log.forget(play.team)
-            await play.create(PLAN)
+            await play.create(plan)
         await play.runtime.start(play.team)
         return (await play.end()).state
 
 
-def _main(folder: str, at: int, moment: Moment, pace: float) -> None:
+def _main(folder: str, at: int, moment: Moment, pace: float, story: str) -> None:
     _move_into(Path(folder))
-    word = asyncio.run(_life(at, moment, pace))
+    word = asyncio.run(_life(at, moment, pace, story))
     os._exit(0 if word == "finished" else UNFINISHED)
 
 
 def live(
-    folder: Path, *, at: int = 0, moment: Moment = "before", pace: float = 0.0, kill_after: float | None = None
+    folder: Path,
+    *,
+    at: int = 0,
+    moment: Moment = "before",
+    pace: float = 0.0,
+    kill_after: float | None = None,
+    story: str = "team",
 ) -> int:
     """Run one process. Return its exit code, negative for a signal."""
     if not (folder / "shop").exists():
         make_repository(folder / "shop")
-    process = fork_server().Process(target=_main, args=(str(folder), at, moment, pace))
+    process = fork_server().Process(target=_main, args=(str(folder), at, moment, pace, story))
     process.start()
     process.join(kill_after if kill_after is not None else 90)
     if process.exitcode is None:

@@ -11,7 +11,7 @@ import pytest
 from greenroom.testing.demo_run import fingerprint
 from tests.app.teams.play import make_repository
 from tests.crash.lives import Moment
-from tests.crash.team import FILES, TeamStory, live, look
+from tests.crash.team import FILES, REVIEWED, TeamStory, live, look
 from tests.tiers import has_bubblewrap
 
 needs_sandbox = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
@@ -58,6 +58,32 @@ def test_a_team_can_be_killed_at_every_commit(moment: Moment) -> None:
                 break
         points += 1
     print(f"\n{points} crash points {moment} a commit of a team run, the same tree each time, nothing left behind")
+    assert points > 25
+
+
+def crash_review(folder: Path, at: int, moment: Moment) -> bool:
+    """Kill a run with a fix and a second review there, and let another process end it."""
+    make_repository(folder / "shop")
+    first = live(folder, at=at, moment=moment, story="review")
+    assert first in (0, KILLED)
+    assert first == 0 or live(folder, story="review") == 0
+    found = look(folder)
+    assert (found.files, found.merges, found.twice) == (REVIEWED, 2, ())
+    return first == KILLED
+
+
+@pytest.mark.parametrize(("at", "moment"), [(15, "before"), (20, "after"), (25, "before"), (30, "after")])
+def test_a_team_killed_between_a_review_and_its_fixes_loses_no_finding(tmp_path: Path, at: int, moment: Moment) -> None:
+    assert crash_review(tmp_path, at, moment)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(4000)
+def test_a_review_can_be_killed_at_every_commit() -> None:
+    points, is_killed = 0, True
+    while is_killed:
+        with tempfile.TemporaryDirectory(prefix="greenroom-team-") as name:
+            points, is_killed = points + 1, crash_review(Path(name), points + 1, "after")
     assert points > 25
 
 

@@ -208,27 +208,6 @@ async def test_a_plan_that_a_person_changes_meanwhile_keeps_both_changes() -> No
         assert {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}.items() <= play.files().items()
 
 
-@pytest.mark.usefixtures("shop")
-async def test_a_process_that_ends_between_the_review_and_the_new_plan_loses_no_finding() -> None:
-    cues = (*mends("code-writer-1", "shop/tax.py", BAD, TAX), *reviews(refuse("shop/tax.py"), GOOD))
-    for executor in ("hand_in", "send_back"):
-        async with TeamPlay.open(*cues) as play:
-            if executor == "hand_in":
-                await play.create(PLAN)
-            await play.runtime.start(play.team)
-            async for entry in play.runtime.events(play.team, follow=True):
-                name = getattr(entry.event, "step_id", "")
-                if type(entry.event).__name__ == "StepEnded" and name.startswith(
-                    "review-1" if executor == "hand_in" else "planner"
-                ):
-                    break
-    async with TeamPlay.open(*cues) as play:
-        await play.runtime.start(play.team)
-        assert (await play.end()).state == "finished"
-        assert set(await play.ends()) == {"baseline", "code", "review", "fix-1", "review-2", "verify"}
-        assert play.files()["shop/tax.py"] == TAX
-
-
 def test_a_finding_goes_to_the_last_that_changed_the_file_then_to_the_one_that_may_write_it() -> None:
     def make(number: int, *writes: str) -> Subtask:
         name, agent = SubtaskId(f"u{number}"), AgentId(f"w-{number}")

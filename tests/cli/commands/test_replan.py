@@ -6,6 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from greenroom.app.lookup import resolve_id
+from greenroom.app.teams.replan import build_replan
+from greenroom.cli.commands import plan
+from greenroom.cli.context import Invocation
+from greenroom.cli.interactive.plan_review import Parse
+from greenroom.teamwork.plan import Plan
 from greenroom.testing.scripted import Cue
 from tests.cli.commands.conftest import Script
 from tests.cli.commands.shop import call, done
@@ -46,6 +52,27 @@ def test_a_paused_team_gets_another_plan_and_goes_on_with_it(paused: Path, shop:
     assert went_on.code == 0, went_on.err
     assert (shop / "shop" / "rebate.py").exists()
     assert not (shop / "shop" / "discount.py").exists()
+
+
+@needs_sandbox
+def test_a_plan_that_got_more_subtasks_while_it_was_edited_is_kept(
+    paused: Path, greenroom: Type, answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = paused.read_text()
+
+    async def edit(cli: Invocation, _: str, parse: Parse) -> Plan:
+        team = (await resolve_id(cli.runtime, "last")).team
+        state = await cli.runtime.state(team)
+        added = build_replan(state, next(iter(state.stages.values())), parse(before + MORE))
+        await cli.runtime.ask(team, added)
+        return parse(before)
+
+    monkeypatch.setattr(plan, "edit_plan", edit)
+    ended = greenroom("replan", "last")
+    assert ended.code == 2
+    assert "The plan has changed meanwhile: rebate. Nothing was changed." in ended.err
+    assert "Your text is kept in " in ended.err
+    assert 'id = "rebate"' in greenroom("replan", "last", "--show").out
 
 
 @needs_sandbox

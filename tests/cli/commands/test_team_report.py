@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
-from greenroom.testing.scripted import Cue
-from tests.app.teams.play import Gate, TeamPlay, call, is_state, make_plan, part, plays, report_files, writes
+from greenroom.core.ports.model import ModelRequest
+from greenroom.testing.scripted import Cue, ScriptedCall
+from tests.app.teams.play import Gate, TeamPlay, call, is_state, make_plan, part, plays, reads, report_files, writes
+from tests.app.teams.test_review_loop import mends, refuse
 from tests.cli.commands.conftest import Script
 from tests.cli.commands.shop import DISCOUNT, TAX, done, write
 from tests.cli.conftest import Type
@@ -97,6 +100,32 @@ def test_the_issues_of_a_review_and_files_outside_a_write_set_are_shown_before_t
         assert "! disc (code-writer-1) changed files outside its write set: shop/rate.py" in text
         assert "! review (review-1) asks for changes (3/100):" in text
         assert "critical: shop/rate.py:2: The rate is wrong. Use 0.8." in flat(text)
+
+
+@pytest.mark.req("RC-75", "RC-76")
+def test_the_rounds_of_a_review_are_rows_with_their_own_figures_and_all_scores(
+    shop: Path, greenroom: Type, script: Script
+) -> None:
+    (shop / "p.toml").write_text(PLAN)
+    good = {"overall_score": 90, "requires_changes": False}
+
+    def review(request: ModelRequest) -> ScriptedCall:
+        is_second = "Look at the change again" in reads(request)
+        return done("good" if is_second else "no", handoff=good if is_second else refuse("shop/disc.py"))
+
+    script([*mends("code-writer-1", "shop/disc.py", "x = 1\n", DISCOUNT), Cue(agent="review-1", reply=review)])
+    ended = greenroom("run", "--plan", "p.toml", "--yes", "--non-interactive", "--output-format", "json")
+    assert (ended.code, ended.json["verified"]) == (0, True), ended.err
+    rows = {row["subtask"]: row for row in cast("list[dict[str, Any]]", ended.json["subtasks"])}
+    assert [rows[name]["review_score"] for name in ("review", "review-2")] == [30, 90]
+    assert {rows[name]["agent"] for name in ("disc", "fix-1")} == {"code-writer-1"}
+    assert (rows["disc"]["tokens"], rows["fix-1"]["tokens"]) == (100, 150), "each row has its own model calls"
+    assert sum(row["tokens"] for row in rows.values()) == ended.json["tokens"]
+    shown = greenroom("show", "last").out
+    assert "! review (review-1) asks for changes (30/100):" in shown
+    assert "Review scores: review 30/100, review-2 90/100" in shown
+    order = [line.split()[1] for line in shown.splitlines() if line.startswith("✓")]
+    assert order[:6] == ["baseline", "disc", "review", "fix-1", "review-2", "verify"]
 
 
 def test_a_failed_review_with_a_hand_off_of_wrong_types_is_shown_as_a_failure(

@@ -82,21 +82,24 @@ class Contribution:
 def list_contributions(
     stage: Stage,
     steps: Iterable[Step],
-    spent: Mapping[AgentId, Amounts],
+    spent: Mapping[tuple[AgentId, SubtaskId | None], Amounts],
     now: int,
     stops: Sequence[tuple[int, int]] = (),
 ) -> tuple[Contribution, ...]:
     """Return the contributions of a stage in the order of its plan. Between `stops` nothing ran: from, until. They and
-    `now` are in milliseconds."""
+    `now` are in milliseconds. What an agent `spent` on no subtask counts with its first one."""
     steps = tuple(steps)
     changes = find_changes(steps)
+    first = {subtask.agent: subtask.subtask_id for subtask in reversed(stage.subtasks)}
     committed = {step.subtask_id for step in steps if COMMIT_KEY in (step.result or {})}
     waiting = {subtask.subtask_id: subtask.name for subtask in stage.subtasks if subtask.state in ("init", "running")}
     return tuple(
         Contribution(
             subtask=subtask,
             waits_for=tuple(waiting[need] for need in subtask.needs if subtask.state == "init" and need in waiting),
-            spent=spent.get(subtask.agent, NOTHING),
+            spent=spent.get((subtask.agent, subtask.subtask_id), NOTHING).plus(
+                spent.get((subtask.agent, None), NOTHING) if first[subtask.agent] == subtask.subtask_id else NOTHING
+            ),
             millis=_measure(subtask.started_at, subtask.ended_at or now, stops) if subtask.started_at else 0,
             changes=changes.get(subtask.subtask_id, FileChanges()),
             has_work=subtask.subtask_id in committed,

@@ -31,7 +31,7 @@ from greenroom.cli.render.words import (
     step_words,
 )
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TaskId, TeamId, agent_of
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, SubtaskId, TaskId, TeamId, agent_of
 from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.agent import AgentState
 from greenroom.core.state.archive import build_archive_row
@@ -61,9 +61,9 @@ class EventLine(NamedTuple):
 class TeamHistory:
     """The fold of a team's events, and the records that ended on the way; complete if it starts at version 0.
 
-    `is_at_most`: a part of `spent` is an estimate for calls that have no believable bill. Without
-    `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the lines. In
-    `stops`, from and until, no process ran the team.
+    `spent_on` has the parts of `spent` by subtask. `is_at_most`: a part of them is an estimate for calls that have no
+    believable bill. Without `keeps_records` ended records are only counted, for teams that run for days. `language` is
+    that of the lines. In `stops`, from and until, no process ran the team.
     """
 
     state: TeamState = EMPTY_STATE
@@ -71,6 +71,7 @@ class TeamHistory:
     keeps_records: bool = True
     language: str = field(default_factory=current_language)
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
+    spent_on: dict[tuple[AgentId, SubtaskId | None], Amounts] = field(default_factory=dict)
     is_at_most: bool = False
     steps_ended: int = 0
     messages_sent: int = 0
@@ -104,6 +105,9 @@ class TeamHistory:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
+                step = self.state.steps.get(event.step_id)
+                part = (agent, step.subtask_id if step is not None else None)
+                self.spent_on[part] = self.spent_on.get(part, NOTHING).plus(event.spent)
                 # The spent amounts of old logs do not say what was estimated.
                 is_unbilled = isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
                 self.is_at_most |= is_unbilled or event.spent.estimated > 0

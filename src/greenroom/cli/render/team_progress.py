@@ -87,7 +87,7 @@ def render_live(history: TeamHistory, now: int, height: int) -> Sequence[Rendera
     stage = find_team_stage(history)
     if stage is None:
         return ()
-    rows = list_contributions(stage, (), history.spent, now, history.stops)
+    rows = list_contributions(stage, (), history.spent_on, now, history.stops)
     count = max(min(MAX_ROWS, height - ROWS_AROUND), 1)
     number, total = find_phase(stage)
     head = Text(translate("team_view.phase", number=number, total=total), "bold", no_wrap=True, overflow="ellipsis")
@@ -106,7 +106,9 @@ def render_results(history: TeamHistory, max_rows: int | None = None) -> Sequenc
 def _list_rows(history: TeamHistory) -> Sequence[Contribution]:
     """Return the contributions so far; none for other teams."""
     stage = find_team_stage(history)
-    return () if stage is None else list_contributions(stage, history.steps, history.spent, history.at, history.stops)
+    return (
+        () if stage is None else list_contributions(stage, history.steps, history.spent_on, history.at, history.stops)
+    )
 
 
 def _render_remarks(history: TeamHistory, rows: Sequence[Contribution]) -> Iterator[Text]:
