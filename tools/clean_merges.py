@@ -10,7 +10,7 @@ import argparse
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -75,13 +75,13 @@ def list_merges(git: Git) -> Iterator[tuple[str, str, str]]:
             yield commit, parents[0], parents[1]
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Look at merges of each clone and print what is reported."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clones", nargs="+", type=Path)
     parser.add_argument("--count", type=int, default=200, help="merges to look at in each clone")
     parser.add_argument("--skip", type=int, default=0, help="leave out so many merges of each clone first")
-    wanted = parser.parse_args()
+    wanted = parser.parse_args(arguments)
     set_language("en")
     total = reports = 0
     for clone in wanted.clones:

@@ -40,9 +40,9 @@ def test_clean_merge_has_no_conflict(case: Case, tmp_path: Path) -> None:
     assert case.find(tmp_path) == ()
 
 
-def test_sixty_conflicts_are_planted_and_nine_of_ten_are_found() -> None:
-    assert len(PLANTED) == 60
-    assert len(KNOWN_MISSES) <= 6
+def test_nine_of_ten_planted_conflicts_are_found() -> None:
+    assert len(PLANTED) == 76
+    assert len(KNOWN_MISSES) * 10 <= len(PLANTED)
 
 
 def test_sides_can_be_exchanged() -> None:

@@ -16,17 +16,7 @@ from typing import Final, Literal, TypeAlias
 
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import evolve, record
-from greenroom.teamwork.symbols.source import (
-    CALL,
-    Call,
-    Chain,
-    Definition,
-    Parameter,
-    Signature,
-    Symbols,
-    Use,
-    read_python,
-)
+from greenroom.teamwork.symbols.source import CALL, Call, Chain, Definition, Signature, Symbols, Use, read_python
 from greenroom.teamwork.symbols.typescript import read_script
 
 Content: TypeAlias = str | bytes
@@ -130,13 +120,15 @@ def _name_module(path: str) -> str:
     return f"{stem}.py" if ending == ".py" else stem if ending in SCRIPTS else ""
 
 
-class _Modules:
-    """The files of all versions by the names of their modules, so that a module that is gone is known to be gone."""
+class _Files:
+    """The files of all versions, by the names of their modules: a module that is gone is known to be gone."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, changed: Iterable[str], paths: Iterable[str], read: Callable[[str], Content | None]) -> None:
+        self.unchanged = set(paths).difference(changed)
+        self.read, self.parse = cache(read), cache(parse_symbols)
         self.files: dict[str, list[str]] = {}
         self.tails: dict[str, list[str]] = {}
-        for path in sorted(paths):
+        for path in sorted({*self.unchanged, *changed}):
             if name := _name_module(path):
                 self.files.setdefault(name, []).append(path)
         for name in self.files:
@@ -168,11 +160,18 @@ class _Modules:
 class _Version:
     """One version of the project, in which names are resolved. None is what cannot be known."""
 
-    def __init__(self, modules: _Modules, has: Callable[[str], bool], parse: Callable[[str], Symbols | None]) -> None:
-        self.modules, self.has, self.parse = modules, has, parse
+    def __init__(self, files: _Files, contents: Contents) -> None:
+        self.files, self.contents = files, contents
+
+    def has(self, path: str) -> bool:
+        return path in self.contents or path in self.files.unchanged
+
+    def parse(self, path: str) -> Symbols | None:
+        text = self.files.read(path) if path in self.files.unchanged else self.contents.get(path)
+        return None if text is None else self.files.parse(path, text)
 
     def find_module(self, path: str, name: str) -> Found | None:
-        files = self.modules.find(path, name)
+        files = self.files.find(path, name)
         here = [file for file in files if self.has(file)]
         return Found(path=(here or files)[0], is_missing=not here) if files else None
 
@@ -252,17 +251,16 @@ class _Version:
             return []
         is_class = found.definition.kind == "class"
         maker = self.find_member(found.path, found.definition, "__init__", 0) if is_class else None
-        path, source = (maker.path, maker.definition) if maker and maker.definition else (found.path, found.definition)
-        return [tuple(self.add_fields(path, parameter) for parameter in signature) for signature in source.signatures]
-
-    def add_fields(self, path: str, parameter: Parameter) -> Parameter:
-        owner = self.resolve(path, parameter.type)
-        shapes = owner.definition.signatures if owner and owner.definition else ()
-        return evolve(parameter, fields=shapes[0]) if shapes else parameter
+        path, made = (maker.path, maker.definition) if maker and maker.definition else (found.path, found.definition)
+        types = {part.type: self.resolve(path, part.type) for signature in made.signatures for part in signature}
+        shapes = {
+            of: (*owner.definition.signatures, ())[0] for of, owner in types.items() if owner and owner.definition
+        }
+        return [tuple(evolve(part, fields=shapes.get(part.type, ())) for part in row) for row in made.signatures]
 
 
 class _Merge:
-    """The four versions of a merge, and what does not fit in them. Every content is parsed once."""
+    """The four versions of a merge, and what does not fit in them."""
 
     def __init__(
         self,
@@ -272,17 +270,8 @@ class _Merge:
         authors: tuple[str, str],
     ) -> None:
         self.changed = sorted({path for contents in versions for path in contents})
-        self.unchanged = set(paths).difference(self.changed)
-        self.read, self.parse, self.authors = cache(read), cache(parse_symbols), authors
-        modules = _Modules({*self.unchanged, *self.changed})
-        self.base, self.left, self.right, self.merged = (self.open(modules, contents) for contents in versions)
-
-    def open(self, modules: _Modules, contents: Contents) -> _Version:
-        def parse(path: str) -> Symbols | None:
-            text = self.read(path) if path in self.unchanged else contents.get(path)
-            return None if text is None else self.parse(path, text)
-
-        return _Version(modules, lambda path: path in contents or path in self.unchanged, parse)
+        self.files, self.authors = _Files(self.changed, paths, read), authors
+        self.base, self.left, self.right, self.merged = (_Version(self.files, contents) for contents in versions)
 
     def list_misfits(self) -> Iterator[Finding]:
         """Return the uses that one side alone has, that fit the definitions of that side and not the merged ones."""
@@ -344,7 +333,7 @@ class _Merge:
     def list_added(self, ours: _Version) -> dict[tuple[str, str], Place]:
         """Return what a side added for other files, by scope and name: routes of an object, names of a package."""
         folders = {folder for path in self.changed for folder in (dirname(path), dirname(dirname(path)))}
-        packages = [path for path in (*self.unchanged, *self.changed) if dirname(path) in folders]
+        packages = [path for path in (*self.files.unchanged, *self.changed) if dirname(path) in folders]
         packages = [path for path in packages if basename(path).startswith(("__init__.", "index."))]
         found = {}
         for place, name in self.list_new_names(ours):
@@ -353,7 +342,7 @@ class _Merge:
             target = ours.resolve(place.path, tuple(receiver.split("."))) if registered else None
             if target and target.definition:
                 found[f"{target.path} {target.definition.name}", f"{verb} {registered}"] = place
-            for package in packages:
+            for package in packages if "." not in name else ():
                 shown = ours.look_up(package, name, is_export=True)
                 if shown and shown.definition and shown.path == place.path:
                     found[package, name] = shown.place
@@ -369,12 +358,11 @@ class _Merge:
 def _find_other_kind(old: Definition, new: Definition, use: Use) -> Message | None:
     """Return how a definition must be used in another way now: awaited, called or read."""
     was, now = old.kind == "function", new.kind == "function"
-    if was and now and use.call and old.is_async != new.is_async != use.is_awaited:
+    if was and now and use.call and old.is_async == use.is_awaited != new.is_async:
         return ("semantic.async" if new.is_async else "semantic.sync"), {}
-    is_member = "." in new.name and "class" not in {old.kind, new.kind}
-    return (
-        ("semantic.method" if now else "semantic.property", {}) if is_member and was == bool(use.call) != now else None
-    )
+    if "." in new.name and "class" not in {old.kind, new.kind} and was == bool(use.call) != now:
+        return ("semantic.method" if now else "semantic.property"), {}
+    return None
 
 
 def _find_fault(signature: Signature, call: Call) -> Message | None:

@@ -58,11 +58,11 @@ class Call:
 
 @record
 class Use:
-    """A chain that is read, imported or called."""
+    """A chain that is read, imported or called. `is_awaited` is None if that cannot be told."""
 
     chain: Chain
     call: Call | None = None
-    is_awaited: bool = False
+    is_awaited: bool | None = False
 
 
 class Symbols:
@@ -98,14 +98,15 @@ class Symbols:
             self.imports[name] = module, original
             self.use((name,), line)
 
-    def use(self, chain: Chain, line: int, call: Call | None = None, *, is_awaited: bool = False) -> None:
+    def use(self, chain: Chain, line: int, call: Call | None = None, *, is_awaited: bool | None = False) -> None:
         """Add a use, at the first line where it is."""
         if chain:
             self.uses.setdefault(Use(chain=chain, call=call, is_awaited=is_awaited), line)
 
     def register(self, chain: Chain, name: str, line: int, *, is_handler: bool) -> None:
         """Bind a route or a command, as `app.get /users`, if a call registers one."""
-        if name and chain and (chain[-1] in COMMANDS or (is_handler and chain[-1].lower() in ROUTES)):
+        is_route = is_handler and name.startswith("/") and chain[-1:] and chain[-1] in ROUTES
+        if name and (is_route or (chain and chain[-1] in COMMANDS)):
             self.bound.setdefault(f"{'.'.join(chain)} {name}", []).append(line)
 
 
@@ -146,7 +147,7 @@ class _PythonReader:
                 start = self.chain(self.owner.bases[0])
             case ast.Call(func=function):
                 start = self.chain(function)
-            case ast.Await(value=value):
+            case ast.Await(value=value) | ast.BoolOp(values=[_, value]):
                 return self.chain(value)
             case _:
                 pass
@@ -176,7 +177,7 @@ class _PythonReader:
                     self.define_value(target, value, owner, self.chain(value))
             case ast.AnnAssign(target=target, value=value, annotation=kind):
                 self.define_value(target, value, owner, self.type(kind) or self.chain(value))
-            case ast.If() | ast.Try() | ast.With() | ast.ExceptHandler():
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While() | ast.ExceptHandler():
                 for part in ast.iter_child_nodes(node):
                     self.define(part, owner)
             case _:
@@ -189,6 +190,8 @@ class _PythonReader:
         signature = self.list_parameters(node.args)[1 if owner and "staticmethod" not in marks else 0 :]
         name, of = owner + node.name, self.type(node.returns)
         found = Definition(name=name, line=node.lineno, kind=kind, signatures=(signature,), is_async=is_async, type=of)
+        for mark in node.decorator_list:
+            self.register(mark, node.name)
         if node.name != "_" and not marks & {"setter", "deleter", "getter", "register"}:
             self.found.define(found)
 
@@ -221,18 +224,15 @@ class _PythonReader:
             self.define(line, f"{name}.")
 
     def define_value(self, target: ast.expr, value: ast.expr | None, owner: str, of: Chain) -> None:
-        """Add a constant; a literal dict with its keys."""
-        keys = (
-            [key for key in value.keys if key]
-            if isinstance(value, ast.Dict) and _find_keys(value) is not None
-            else None
-        )
-        if isinstance(target, ast.Name) and target.id != "_":
-            name = owner + target.id
-            kind: Kind = "value" if keys is None else "class"
-            self.found.define(Definition(name=name, line=target.lineno, kind=kind, type=of))
-            for key in keys or ():
-                self.found.define(Definition(name=f"{name}.{ast.literal_eval(key)}", line=key.lineno))
+        """Add the names of an assignment; a literal dict with its keys."""
+        keys = _find_keys(value)
+        for part in ast.walk(target):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store) and part.id != "_":
+                kind: Kind = "value" if keys is None else "class"
+                self.found.define(Definition(name=owner + part.id, line=part.lineno, kind=kind, type=of))
+        if isinstance(target, ast.Name) and isinstance(value, ast.Dict) and keys is not None:
+            for key in filter(None, value.keys):
+                self.found.define(Definition(name=f"{owner}{target.id}.{ast.literal_eval(key)}", line=key.lineno))
 
     def note(self, node: ast.AST) -> None:
         """Add what one node imports, binds, uses or registers."""
@@ -244,15 +244,12 @@ class _PythonReader:
                 module = "." * node.level + (node.module or "")
                 for name in names:
                     self.found.load(name.asname or name.name, module, name.name, node.lineno)
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                for mark in node.decorator_list:
-                    self.register(mark, node.name)
             case ast.Await(value=value):
                 self.awaited.add(value)
             case ast.Call():
                 self.note_call(node)
-            case ast.Attribute(ctx=ast.Load()) | ast.Subscript(ctx=ast.Load()) if node not in self.seen:
-                self.found.use(self.chain(node), node.lineno)
+            case ast.Name() | ast.Attribute() | ast.Subscript() if node not in self.seen:
+                self.found.use(self.chain(node) if isinstance(node.ctx, ast.Load) else (), node.lineno)
             case _:
                 self.note_variable(node)
 
@@ -260,7 +257,7 @@ class _PythonReader:
         match node:
             case ast.arg(arg=name, annotation=kind) | ast.AnnAssign(target=ast.Name(id=name), annotation=kind):
                 self.found.bind(name, self.type(kind))
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) | ast.withitem(value, ast.Name(id=name)):
                 self.found.bind(name, self.chain(value))
             case ast.Assign(targets=[ast.Attribute(ast.Name("self"), name)], value=value) if self.owner:
                 found = Definition(name=f"{self.owner.name}.{name}", line=node.lineno, type=self.chain(value))

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from greenroom.teamwork.symbols.source import (
-    CALL,
-    Call,
-    Chain,
-    Definition,
-    Kind,
-    Parameter,
-    ParameterKind,
-    Signature,
-    Symbols,
-)
+from greenroom.teamwork.symbols.source import CALL, Call, Chain, Definition, Kind, Parameter, ParameterKind, Symbols
 
 if TYPE_CHECKING:
     from ast_grep_py import SgNode
@@ -23,6 +13,8 @@ NAMES: Final = frozenset({"identifier", "type_identifier", "shorthand_property_i
 FUNCTIONS: Final = frozenset({"function_expression", "arrow_function", "generator_function"})
 BODIES: Final = frozenset({"class_body", "interface_body", "enum_body", "object_type"})
 WRAPPERS: Final = frozenset({"await_expression", "non_null_expression", "parenthesized_expression"})
+PASSING: Final = frozenset({"await_expression", "return_statement", "arrow_function", "array"})
+"""What passes a promise on as it does a value."""
 OPTIONAL: Final = frozenset({"null", "undefined", "Promise"})
 """Parts of a type that are not what a value of it is in the end."""
 
@@ -78,7 +70,7 @@ def _list_bases(node: SgNode) -> tuple[Chain, ...]:
     return tuple((base.text(),) if base.kind() in NAMES else () for base in bases)
 
 
-def _list_parameters(node: SgNode) -> Signature:
+def _list_parameters(node: SgNode) -> tuple[Parameter, ...]:
     found: list[Parameter] = []
     single = node.field("parameter")
     for part in [single] if single else _parts(node.field("parameters")):
@@ -120,8 +112,8 @@ class _ScriptReader:
         if kind in {"this", "super"}:
             start = (self.owner,) if kind == "this" else (*self.bases, ())[0]
             return (*start, CALL) if all(start) and start else ()
-        if kind in WRAPPERS:
-            return self.chain(_parts(node)[0])
+        if kind in WRAPPERS or _has(node, "??", "||"):
+            return self.chain(_parts(node)[-1])
         inner = node.field("object") or node.field("function") or node.field("constructor")
         start = self.chain(inner) if kind in {"member_expression", "call_expression", "new_expression"} else ()
         return (*start, _text(node.field("property")) or CALL) if start else ()
@@ -147,6 +139,8 @@ class _ScriptReader:
             self.add(name, node, like=node)
         elif name and (node.field("body") or node.field("value")):
             self.add_class(name, node)
+        elif kind == "expression_statement":
+            self.register(_parts(node)[0])
         for part in _parts(node) if kind in {"lexical_declaration", "variable_declaration"} else ():
             self.add_variable(part, is_exported=is_exported)
         if is_exported and name:
@@ -155,24 +149,25 @@ class _ScriptReader:
     def add_class(self, name: str, node: SgNode) -> None:
         """Add a class, an interface, an enum or a type with its members. An interface is made by its fields."""
         body = node.field("body") or node.field("value")
-        members = [part for part in _parts(body) if part.kind() != "decorator"]
-        is_known, is_shape = body and body.kind() in BODIES, body and body.kind() in {"interface_body", "object_type"}
+        kind = body.kind() if body else ""
+        members = [
+            part for part in _parts(body) if kind in BODIES and part.kind() != "decorator" and not _has(part, "set")
+        ]
         fields = tuple(Parameter(name=_text(part.field("name")), is_required=not _has(part, "?")) for part in members)
-        signatures, bases = (
-            (fields,) if is_shape else (),
-            _list_bases(node) if is_known else ((),) * bool(body and body.find(kind="type_identifier")),
-        )
+        signatures = (fields,) if kind in {"interface_body", "object_type"} else ()
+        is_open = bool(body and kind not in BODIES and body.find(kind="type_identifier"))
+        bases = (*_list_bases(node), *([()] if is_open else []))
         self.found.define(Definition(name=name, line=_line(node), kind="class", signatures=signatures, bases=bases))
-        for part in members if is_known else ():
+        for part in members:
             self.add_member(name, part)
 
     def add_member(self, owner: str, node: SgNode) -> None:
         """Add a method, a field, a key of an object, or a constructor with the fields that it declares."""
         name, value = _text(node.field("name") or node.field("key") or node), node.field("value")
         like = node if node.field("parameters") else value if value and value.kind() in FUNCTIONS else None
-        kind: Kind = "property" if _has(node, "get", "set") else "value"
+        kind: Kind = "property" if _has(node, "get") else "value"
         of = _type(node.field("type")) or self.chain(value)
-        self.add(f"{owner}.{name.replace('constructor', '__init__')}", node, like=like, kind=kind, of=of)
+        self.add(f"{owner}.{'__init__' if name == 'constructor' else name}", node, like=like, kind=kind, of=of)
         for part in _parts(node.field("parameters")) if name == "constructor" else ():
             if _has(part, "accessibility_modifier", "readonly"):
                 self.add(f"{owner}.{_text(part.field('pattern'))}", part, of=_type(part.field("type")))
@@ -218,20 +213,20 @@ class _ScriptReader:
             if module:
                 self.found.load(shown, module, name if item.kind() == "export_specifier" else "", _line(item))
 
-    def note(self, node: SgNode, *, is_called: bool = False, is_awaited: bool = False) -> None:
-        """Add what a node and its parts bind, use and register."""
+    def note(self, node: SgNode, parent: str = "", *, is_called: bool = False) -> None:
+        """Add what a node and its parts bind and use. `await` is right for a value too, and what returns may do so."""
         kind = node.kind()
         if kind in {"call_expression", "new_expression"}:
-            self.note_call(node, is_awaited=is_awaited)
-        elif kind == "member_expression" and not is_called:
+            self.note_call(node, is_awaited=None if parent in PASSING else parent == "then")
+        elif kind in {"member_expression", *NAMES} and not is_called:
             self.found.use(self.chain(node), _line(node))
         elif kind in {"jsx_self_closing_element", "jsx_opening_element"}:
             self.note_element(node)
         elif kind in {"required_parameter", "optional_parameter", "variable_declarator"}:
             self.note_variable(node)
-        called, awaits = node.field("function"), kind == "await_expression" or _text(node.field("property")) == "then"
+        called, name = node.field("function"), _text(node.field("property"))
         for part in _parts(node):
-            self.note(part, is_called=part == called, is_awaited=awaits)
+            self.note(part, "then" if name in {"then", "catch", "finally"} else kind, is_called=part == called)
 
     def note_variable(self, node: SgNode) -> None:
         """Add a local name; and an object that is written as a type, as a call of the type."""
@@ -241,16 +236,21 @@ class _ScriptReader:
         for shown in _list_names(name):
             self.found.bind(shown, (of or self.chain(value)) if name and name.kind() == "identifier" else ())
 
-    def note_call(self, node: SgNode, *, is_awaited: bool) -> None:
+    def note_call(self, node: SgNode, *, is_awaited: bool | None) -> None:
         function, args = node.field("function") or node.field("constructor"), _parts(node.field("arguments"))
         chain, kinds = self.chain(function), [arg.kind() for arg in args]
         if chain and function and function.kind() == "super":
             chain = (*chain, "__init__")
         call = Call(positional=tuple(map(_find_keys, args)), is_open="spread_element" in kinds)
         self.found.use(chain, _line(node), call, is_awaited=is_awaited)
-        is_handler = len(args) > 1 and kinds[-1] in {*FUNCTIONS, "identifier", "member_expression"}
-        name = _text(args[0]) if kinds[:1] == ["string"] else ""
-        self.found.register(chain, name, _line(node), is_handler=is_handler)
+
+    def register(self, node: SgNode | None) -> None:
+        """Add the routes and commands of a statement: of `app.get(…).post(…)` too."""
+        while node and node.kind() == "call_expression":
+            function, args = node.field("function"), _parts(node.field("arguments"))
+            name = _text(args[0]) if args and args[0].kind() == "string" else ""
+            self.found.register(self.chain(function), name, _line(node), is_handler=len(args) > 1)
+            node = function.field("object") if function else None
 
     def note_element(self, node: SgNode) -> None:
         """Add a JSX element as a call with one object. One with children or `{...props}` has more keys."""
