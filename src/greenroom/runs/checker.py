@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -85,7 +86,7 @@ MAX_TAIL_CHARS: Final = 12 * 1024 * 1024
 
 class ProjectChecks:
     """Runs `checks`, each time in a new worktree. `base` holds their baseline results by name. `left` says which checks
-    are not run, and why."""
+    are not run, and why. Those that share `base` share the `lock`, under which the baseline runs."""
 
     def __init__(
         self,
@@ -94,8 +95,10 @@ class ProjectChecks:
         *,
         base: Mapping[str, CheckRun] | None = None,
         left: Sequence[str] = (),
+        lock: asyncio.Lock | None = None,
     ) -> None:
         self.checks = tuple(checks)
+        self._lock = lock or asyncio.Lock()
         self._open_checkout = open_checkout
         self.base: dict[str, CheckRun] = dict(base or {})
         self._not_run = tuple(left)
@@ -106,8 +109,18 @@ class ProjectChecks:
         unable = {name for name, ran in self.base.items() if ran.outcome == "could_not_run"}
         return [check for check in self.checks if check.name not in unable]
 
+    async def ensure_baseline(self, observer: CheckObserver) -> None:
+        """Wait for a baseline that runs under the same lock. Run it if there is none then."""
+        async with self._lock:
+            if any(check.name not in self.base for check in self.checks):
+                await self._run_baseline(observer)
+
     async def run_baseline(self, observer: CheckObserver) -> CheckReport:
         """Run all checks on the base. Their failures count as old from now on."""
+        async with self._lock:
+            return await self._run_baseline(observer)
+
+    async def _run_baseline(self, observer: CheckObserver) -> CheckReport:
         async with self._open_checkout((), observer) as checkout:
             entries = [await self._run_check(check, checkout, observer, base=True) for check in self.checks]
         return CheckReport(tree=checkout.tree, checks=tuple(entries), left=self._not_run, base=True, fresh=True)
@@ -321,7 +334,7 @@ class ConfirmUnverifiedTool(CardedTool):
             return Outcome(result={"output": CAN_JUDGE_MESSAGE})
         if self._can_go_on(context.state, context.step):
             return Outcome(result={"output": GO_ON_MESSAGE})
-        if not self._alone and _read_answer(context).strip().rstrip(".!。！").lower() in YES_WORDS - {""}:
+        if not self._alone and read_answer(context).strip().rstrip(".!。！").lower() in YES_WORDS - {""}:
             return Outcome(result={"output": GO_ON_MESSAGE})
         verdict = self._build_verdict()
         end = FinishTask(task_id=context.step.task_id, summary=STOPPED_MESSAGE)
@@ -349,7 +362,8 @@ class ConfirmUnverifiedTool(CardedTool):
         return (NO_TESTS_MESSAGE, *named)
 
 
-def _read_answer(context: StepContext) -> str:
+def read_answer(context: StepContext) -> str:
+    """Return what a person said to the question of a step; empty if they only agreed."""
     step = context.state.steps[context.step.step_id]
     approval = context.state.approvals.get(step.approval) if step.approval is not None else None
     return approval.reason if approval is not None else ""

@@ -179,14 +179,22 @@ class CheckoutTools(Protocol):
 
 
 def build_checkout_opener(
-    run_workspace: RunWorkspace, setup: WorkspaceSetup, toolset: Callable[[WorktreeTools], CheckoutTools]
+    run_workspace: RunWorkspace,
+    setup: WorkspaceSetup,
+    toolset: Callable[[WorktreeTools], CheckoutTools],
+    *,
+    tip: str = "",
+    thread: str = "",
 ) -> OpenCheckout:
-    """Return a function that opens worktrees for checks, with the run's kind of commands and its `setup`."""
+    """Return a function that opens worktrees for checks, with the run's kind of commands and its `setup`.
+
+    They are of the commit `tip`, else of the newest one. They are the scratch worktree of `thread`, else of the run's.
+    """
+    newest, scratch = tip, scratch_thread(thread or run_workspace.thread)
 
     @asynccontextmanager
     async def open_checkout(paths: Sequence[str], observer: CheckObserver) -> AsyncIterator[Checkout]:
-        workspace, tip = run_workspace.workspace, await run_workspace.worktree.tip()
-        scratch = scratch_thread(run_workspace.thread)
+        workspace, tip = run_workspace.workspace, newest or await run_workspace.worktree.tip()
         commit = await workspace.restore_paths(tip, run_workspace.snapshot.commit, paths) if paths else tip
         await workspace.close(run_workspace.run, scratch)
         tools: CheckoutTools | None = None

@@ -42,6 +42,7 @@ THREAD_KEY: Final = "thread"
 """The key of a subtask's worktree in the result of the step that opened it."""
 
 HAND_IN: Final = "hand_in"
+MERGE: Final = "merge"
 CHANGES_KEY: Final = "changes"
 """The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
 
@@ -338,7 +339,7 @@ def collect_known_entries(steps: Iterable[Step], tree: str) -> dict[str, CheckRe
     """Return the newest result of each check that ran on this tree in a throw-away worktree."""
     found: dict[str, CheckResult] = {}
     for step in steps:
-        if step.work.executor not in (RUN_CHECKS, DELIVER) or step.state != "finished":
+        if step.work.executor not in (RUN_CHECKS, DELIVER, MERGE) or step.state != "finished":
             continue
         report = read_report(step)
         if report is not None and report.fresh and report.tree == tree:

@@ -1,32 +1,33 @@
-"""Hand in: the end of a specialist's subtask. Its work is committed, integrated, and handed to those who need it."""
+"""Hand in: the last step of a specialist. Its work is committed and queued to be merged, or its subtask ends."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 
-from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.skills.conversation.transcript import has_unread_message
 from greenroom.abilities.tools.tool import CardedTool
 from greenroom.core.base.errors import Bug, translate
-from greenroom.core.base.ids import AgentId
-from greenroom.core.base.records import Data, encode, evolve, record
+from greenroom.core.base.ids import AgentId, StageId
+from greenroom.core.base.records import Data, encode, evolve
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.tool import Target, ToolCard
 from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, PathChange, SkippedPath, StepCommit
-from greenroom.core.rules.intents import FinishSubtask, FinishTask, QueueSteps
+from greenroom.core.rules.intents import FinishSubtask, QueueSteps
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.delivery import build_facts, build_mark
-from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY
+from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY, MERGE
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, read_review, validate_handoff, wrap_handoff
 from greenroom.teamwork.plan_graph import may_overlap
+
+MERGE_QUEUE: Final = AgentId("merge-queue")
+"""Merges the work of specialists, one at a time."""
 
 UNDELIVERED_KEY: Final = "undelivered"
 """The key of the files that no commit holds in the step's result. Their worktree is kept."""
@@ -54,7 +55,7 @@ MAX_PATHS_NAMED: Final = 8
 MAX_PATHS_KEPT: Final = 50
 SPEC: Final = ToolSpec(
     name=HAND_IN,
-    description="Commit a specialist's work, integrate it, and hand it to the agents that need it.",
+    description="Commit a specialist's work, and queue it to be merged for the agents that need it.",
     parameters={"type": "object", "properties": {"said": {"type": "string"}}, "required": ["said"]},
 )
 
@@ -106,28 +107,37 @@ def find_subtask(state: TeamState, step: Step) -> Subtask:
     return found
 
 
-@record
-class Integration:
-    """What became of the work: its last commit and files, the merge commit, or the conflicts."""
+def build_entry(step: Step, thread: str, end: FinishSubtask) -> QueueSteps:
+    """Return the entry of the merge queue that merges the commits of `thread`, and then ends the subtask so."""
+    order = {"thread": thread, END_KEY: msgspec.to_builtins(end)}
+    work = Work(type="tool", executor=MERGE, intention=f"Merge {thread}.", instruction_content=order)
+    return QueueSteps(agent_id=MERGE_QUEUE, works=(work,), task_id=step.task_id)
 
-    commit: StepCommit
-    changes: tuple[PathChange, ...] = ()
-    merged: str = ""
-    conflicts: tuple[str, ...] = ()
 
-    def build_facts(self, subtask: Subtask) -> Data:
-        """Return the commits and what changed, for the step's result."""
-        changes = {
-            "files": [change.path for change in self.changes[:MAX_PATHS_KEPT]],
-            "outside": find_outside(subtask, self.changes)[:MAX_PATHS_KEPT],
-            "file_count": len(self.changes),
-            "added": sum(change.added for change in self.changes),
-            "removed": sum(change.removed for change in self.changes),
-        }
-        merged = {INTEGRATED_KEY: self.merged} if self.merged else {}
-        undelivered = list_undelivered(self.commit.left_out)
-        left = {UNDELIVERED_KEY: undelivered} if undelivered else {}
-        return {**build_facts(self.commit), **merged, **left, CHANGES_KEY: changes}
+def read_end(step: Step) -> FinishSubtask:
+    """Return how the subtask of an entry ends when it is merged."""
+    return msgspec.convert((step.work.instruction_content or {})[END_KEY], FinishSubtask)
+
+
+def describe_conflicts(conflicts: Conflicts) -> list[str]:
+    """Describe conflicts for people and agents, one line for each pair of sides."""
+    sides = dict[str, list[str]]()
+    for clash in conflicts.clashes:
+        sides.setdefault(clash.why, []).append(clash.path)
+    return [translate("teams.conflict", sides=names, paths=_join(paths)) for names, paths in sides.items()]
+
+
+def _build_facts(subtask: Subtask, commit: StepCommit, changes: Sequence[PathChange]) -> Data:
+    """Return the commit and what changed, for the step's result."""
+    counted = {
+        "files": [change.path for change in changes[:MAX_PATHS_KEPT]],
+        "outside": find_outside(subtask, changes)[:MAX_PATHS_KEPT],
+        "file_count": len(changes),
+        "added": sum(change.added for change in changes),
+        "removed": sum(change.removed for change in changes),
+    }
+    undelivered = list_undelivered(commit.left_out)
+    return {**build_facts(commit), **({UNDELIVERED_KEY: undelivered} if undelivered else {}), CHANGES_KEY: counted}
 
 
 def list_undelivered(left_out: Iterable[SkippedPath]) -> list[str]:
@@ -136,18 +146,11 @@ def list_undelivered(left_out: Iterable[SkippedPath]) -> list[str]:
 
 
 class HandInTool(CardedTool):
-    """Ends the subtask of one worktree. Keyed: commit and merge are found again by their key.
+    """Ends the work of one worktree. Keyed: its commit is found again. Without `writes`, nothing is merged."""
 
-    All subtasks of a run share the `lock`, so the order of integrations is the order of these steps in the log. Without
-    `writes`, nothing is integrated.
-    """
-
-    def __init__(
-        self, run_workspace: RunWorkspace, lock: asyncio.Lock, *, writes: bool, stop_background: StopBackground
-    ) -> None:
+    def __init__(self, run_workspace: RunWorkspace, *, writes: bool, stop_background: StopBackground) -> None:
         self.card = ToolCard(spec=SPEC, group="edit" if writes else "read", effect="keyed")
         self._run_workspace = run_workspace
-        self._lock = lock
         self._writes = writes
         self._stop_background = stop_background
 
@@ -156,7 +159,7 @@ class HandInTool(CardedTool):
         return ()
 
     async def run(self, context: StepContext) -> Outcome:
-        """Integrate the work and end the subtask, or ask once for a report that is valid and true."""
+        """Queue the work to be merged or end the subtask, or ask once for a report that is valid and true."""
         step, subtask = context.step, find_subtask(context.state, context.step)
         if subtask.state != "running" or subtask.agent != step.agent_id:
             return Outcome(state="failed", error=f"Not handed in: {subtask.name} is no longer yours, or it is over.")
@@ -166,52 +169,57 @@ class HandInTool(CardedTool):
         fault = validate_handoff(protocol, report.handoff) if protocol and report.status != "failed" else None
         stopped = await self._stop_background()
         commit = await self._run_workspace.worktree.commit(build_mark(context))
-        changes = (await self._run_workspace.diff()).changes
+        changes = await self._list_changes(context)
         doubt = find_doubt(subtask, report) if self._writes and not changes else ""
         if (fault or doubt) and not await _has_repaired(context, subtask):
             return _ask_again(step, fault or "", doubt)
-        merges = self._writes and report.status != "failed" and bool(changes)
-        integration = await self._integrate(context, subtask, Integration(commit=commit, changes=changes), merges)
-        evidence = [*_describe_facts(subtask, report, integration), *(f"stopped: {line}" for line in stopped)]
+        has_failed = report.status == "failed" or bool(doubt)
+        evidence = [*_describe_facts(subtask, report, commit, changes), *(f"stopped: {line}" for line in stopped)]
         evidence += [f"no valid hand-off: {fault}"] if fault else []
-        is_idle = self._writes and not changes and not doubt and report.status != "failed"
-        nothing = CHANGED_NOTHING if is_idle else ""
-        summary = "\n".join((*integration.conflicts, *filter(None, (doubt,)), f"{nothing} {report.summary}".strip()))
-        end = evolve(
-            build_finish(
-                step, summary, tuple(evidence), failed=report.status == "failed" or bool(integration.conflicts or doubt)
-            ),
+        nothing = CHANGED_NOTHING if self._writes and not changes and not has_failed else ""
+        summary = "\n".join((*filter(None, (doubt,)), f"{nothing} {report.summary}".strip()))
+        end = FinishSubtask(
+            subtask_id=subtask.subtask_id,
+            stage_id=step.stage_id or StageId(""),
+            state="failed" if has_failed else "finished",
+            summary=summary,
+            evidence=tuple(evidence),
             output=wrap_handoff(protocol, report.handoff) if protocol and report.handoff and not fault else None,
-            final=bool(integration.conflicts),
         )
-        result = {"output": summary, **integration.build_facts(subtask)}
-        if has_unread_message(context.state, step):
-            return Outcome(result=result)
-        return Outcome(result=result, intents=(queue_review(context.state, end) or end,))
+        after: FinishSubtask | QueueSteps = queue_review(context.state, end) or end
+        result: Data = {"output": summary, **_build_facts(subtask, commit, changes)}
+        if self._writes and changes and not has_failed:
+            if MERGE_QUEUE in context.state.agents:
+                after = build_entry(step, self._run_workspace.thread, end)
+            else:
+                after, result = await self._integrate(context, end, result)
+        return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (after,))
 
-    async def _integrate(self, context: StepContext, subtask: Subtask, work: Integration, merges: bool) -> Integration:
-        """If it `merges`, merge the committed work into the integration branch, one subtask at a time."""
-        if not merges:
-            return work
-        info = evolve(build_mark(context), summary=subtask.title or subtask.name)
+    async def _list_changes(self, context: StepContext) -> Sequence[PathChange]:
+        """Return what the specialist changed. What was merged into its worktree since is not its change."""
         run = self._run_workspace
-        async with self._lock:
-            merged = await run.workspace.integrate(run.run, run.thread, MAIN_THREAD, info)
-        if not isinstance(merged, Conflicts):
-            return evolve(work, merged=merged.commit)
-        sides = dict[str, list[str]]()
-        for clash in merged.clashes:
-            sides.setdefault(clash.why, []).append(clash.path)
-        found = (translate("teams.conflict", sides=names, paths=_join(paths)) for names, paths in sides.items())
-        return evolve(work, conflicts=tuple(found))
+        if MERGE_QUEUE not in context.state.agents:
+            return (await run.diff()).changes
+        fork = await run.workspace.find_fork(run.run, run.thread, MAIN_THREAD)
+        return (await run.workspace.diff(fork, await run.worktree.tip())).changes
+
+    async def _integrate(self, context: StepContext, end: FinishSubtask, result: Data) -> tuple[FinishSubtask, Data]:
+        """Merge the work at once, in a run that was started before there was a merge queue."""
+        run, subtask = self._run_workspace, find_subtask(context.state, context.step)
+        info = evolve(build_mark(context), summary=subtask.title or subtask.name)
+        merged = await run.workspace.integrate(run.run, run.thread, MAIN_THREAD, info)
+        if isinstance(merged, StepCommit):
+            return end, {**result, INTEGRATED_KEY: merged.commit}
+        summary = "\n".join((*describe_conflicts(merged), end.summary))
+        return evolve(end, state="failed", summary=summary, final=True), {**result, "output": summary}
 
 
-def queue_review(state: TeamState, end: FinishSubtask | FinishTask) -> QueueSteps | None:
+def queue_review(state: TeamState, end: FinishSubtask) -> QueueSteps | None:
     """Return the planner's step that ends a review which requires changes; None for every other end.
 
     The planner of an older run sends nothing back.
     """
-    review = read_review(end.output) if isinstance(end, FinishSubtask) and end.state == "finished" else None
+    review = read_review(end.output) if end.state == "finished" else None
     planner = state.agents.get(PLANNER)
     if review is None or not review.requires_changes or planner is None or SEND_BACK not in planner.spec.tools:
         return None
@@ -262,16 +270,18 @@ def find_outside(subtask: Subtask, changes: Iterable[PathChange]) -> list[str]:
     return [path for path in paths if not any(may_overlap(path, pattern) for pattern in subtask.writes)]
 
 
-def _describe_facts(subtask: Subtask, report: SubtaskReport, integration: Integration) -> list[str]:
+def _describe_facts(
+    subtask: Subtask, report: SubtaskReport, commit: StepCommit, changes: Sequence[PathChange]
+) -> list[str]:
     """Describe what really changed, and how that differs from the report and from the write set."""
-    paths = [change.path for change in integration.changes]
-    known = [*paths, *(change.before for change in integration.changes)]
-    added, removed = (sum(getattr(change, name) for change in integration.changes) for name in ("added", "removed"))
+    paths = [change.path for change in changes]
+    known = [*paths, *(change.before for change in changes)]
+    added, removed = (sum(getattr(change, name) for change in changes) for name in ("added", "removed"))
     facts = [f"{len(paths)} files changed, +{added} −{removed}: {_join(paths)}"] if paths else ["no files changed"]
     claimed = list_claims(report)
     missing = [name for name in claimed if not any(path == name or path.endswith(f"/{name}") for path in known)]
-    outside = find_outside(subtask, integration.changes)
-    undelivered = list_undelivered(integration.commit.left_out)
+    outside = find_outside(subtask, changes)
+    undelivered = list_undelivered(commit.left_out)
     facts += [f"in no commit, kept in its worktree: {_join(undelivered)}"] if undelivered else []
     facts += [f"named but not changed: {_join(missing)}"] if missing else []
     return [*facts, *([f"outside its write set: {_join(outside)}"] if outside else [])]

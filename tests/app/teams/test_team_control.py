@@ -14,7 +14,6 @@ from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import evolve
-from greenroom.core.ports.workspace import CommitInfo, Conflicts, StepCommit
 from greenroom.core.rules.intents import AddAgent, CancelTask, PauseTask, ResumeTask
 from greenroom.core.state.message import MessageSent
 from greenroom.core.state.spec import AgentSpec
@@ -84,16 +83,16 @@ async def test_a_cancelled_run_ends_and_keeps_what_was_integrated() -> None:
 async def test_work_that_is_merged_while_its_run_is_cancelled_is_not_part_of_the_change(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    real, gate = GitWorkspace.integrate, Gate()
+    real, gate, merged = GitWorkspace.advance, Gate(), list[str]()
 
-    async def hold(self: GitWorkspace, run: str, thread: str, into: str, info: CommitInfo) -> StepCommit | Conflicts:
-        merged = await real(self, run, thread, into, info)
-        if thread == "code-2":
+    async def hold(self: GitWorkspace, run: str, thread: str, commit: str) -> None:
+        await real(self, run, thread, commit)
+        merged.append(commit)
+        if len(merged) > 1:
             gate.is_reached.set()
             await gate.is_open.wait()
-        return merged
 
-    monkeypatch.setattr(GitWorkspace, "integrate", hold)
+    monkeypatch.setattr(GitWorkspace, "advance", hold)
     async with TeamPlay.open(*BOTH_CUES) as play:
         await play.start(make_plan(part("code-1"), part("code-2", "code-writer", "code-1")))
         await gate.is_reached.wait()

@@ -150,7 +150,8 @@ async def _explain_conflicts(
         words = ("log", "-1", "--no-show-signature", "--first-parent", "--format=%B", tip, "--", path)
         trailers = parse_trailers((await repository.plain_git.run(*words)).decode())
         earlier = _name_side(trailers.get("thread", into), trailers.get("agent", ""))
-        clashes.append(Conflict(path=path, why=f"{earlier}, {new_side}"))
+        thread = trailers.get("thread", "")
+        clashes.append(Conflict(path=path, why=f"{earlier}, {new_side}", thread=thread))
     return tuple(clashes)
 
 

@@ -29,7 +29,7 @@ from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import Data, evolve
-from greenroom.core.ports.checks import CheckRun
+from greenroom.core.ports.checks import CheckReport, CheckRun
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities, Executor, Outcome, StepContext
 from greenroom.core.ports.tool import ToolExecutor
@@ -49,7 +49,7 @@ from greenroom.runs.checker import (
     load_base,
     load_found_checks,
 )
-from greenroom.runs.checkout import PrepareTool, build_checkout_opener
+from greenroom.runs.checkout import OpenCheckout, PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import (
     BASE_KEY,
@@ -57,14 +57,16 @@ from greenroom.runs.verdict import (
     CONFIRM_UNVERIFIED,
     DELIVER,
     HAND_IN,
+    MERGE,
     THREAD_KEY,
     find_base_report,
 )
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
-from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
+from greenroom.teamwork.hand_in import MERGE_QUEUE, UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
+from greenroom.teamwork.merge_queue import SETTLE, UNCHECKED, MergeQueue, MergeTool, SettleTool
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
-OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN)
+OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, SETTLE)
 """Greenroom's own steps, which need no approval."""
 
 
@@ -93,7 +95,7 @@ class SubtaskWorktrees:
         self._snapshot = snapshot
         self._root = Path(team.workspace)
         self._setup = read_worktree_setup(self._root, sandboxed=app.is_sandboxed)
-        self._integration = asyncio.Lock()
+        self._baseline = asyncio.Lock()
         self._open = dict[SubtaskId, OpenSubtask]()
         self._threads = dict[str, tuple[SubtaskId | None, int]]()
         self._base = dict[str, CheckRun]()
@@ -101,6 +103,15 @@ class SubtaskWorktrees:
         found_checks = load_found_checks(steps)
         self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks, earlier_checks=found_checks)
         self.toolbox = build_team_toolbox(app, self._root, self._plan.run, self._tool_source)
+        self._queue = MergeQueue(
+            run=team.team_id,
+            workspace=workspace,
+            settings=app.settings.team,
+            checks=self._plan.run,
+            base=self._base,
+            describe=partial(render_finding, language=LANGUAGES[0]),
+            asks_person=app.settings.team.fallback_to_human and app.is_attended and not app.is_auto_approved,
+        )
 
     @property
     def executors(self) -> Iterator[Executor]:
@@ -110,7 +121,8 @@ class SubtaskWorktrees:
             yield SubtaskTool(name, described.get(name, ""), self)
 
     async def load(self, state: TeamState, steps: Sequence[Step]) -> None:
-        """Load the baseline, and open the worktrees that a former process has left open."""
+        """Load the baseline and what is put off, and open the worktrees that a former process has left open."""
+        self._queue.load(steps)
         base = find_base_report(steps)
         self._base.update(await load_base(base, self._app.blob) if base is not None else {})
         opened = [(step.subtask_id, step.result) for step in steps if step.work.executor == OPEN_WORKSPACE]
@@ -190,13 +202,19 @@ class SubtaskWorktrees:
         edits = {tool.name for tool in self.toolbox if tool.card.group == "edit"}
         writes, lock = bool(edits & set(spec.tools)), asyncio.Lock()
         source = evolve(self._tool_source, close_callbacks=())  # all subtasks share it
-        open_checkout = build_checkout_opener(
+        open_at = partial(
+            build_checkout_opener,
             run_workspace,
             self._setup,
             lambda tools: self._app.toolset(tools.mount_point, tools, tool_source=source),
         )
-        checker = ProjectChecks(self._plan.run, open_checkout, left=self._plan.skip_reasons)
-        checker.base = self._base
+        open_checkout = open_at()
+        checker = self._make_checker(open_checkout)
+
+        async def check_commit(commit: str, context: StepContext) -> CheckReport:
+            open_base, opener = (open_at(tip=tip, thread=MERGE_QUEUE) for tip in (self._snapshot.commit, commit))
+            await self._make_checker(open_base).ensure_baseline(context)
+            return await self._make_checker(opener).run((), context)
 
         def make_tools(commands: CommandRunner, quiet: StopBackground) -> Iterable[ToolExecutor]:
             yield RunChecksTool(checker)
@@ -206,7 +224,9 @@ class SubtaskWorktrees:
             alone = not self._app.is_attended
             agreed = self._app.is_auto_approved and not alone
             yield FinishingTool(ConfirmUnverifiedTool(checker, allowed=agreed, alone=alone))
-            yield HandInTool(run_workspace, self._integration, writes=writes, stop_background=quiet)
+            yield HandInTool(run_workspace, writes=writes, stop_background=quiet)
+            yield MergeTool(self._queue, check_commit)
+            yield SettleTool()
             yield DeliverTool(
                 run_workspace,
                 checker,
@@ -222,13 +242,19 @@ class SubtaskWorktrees:
             mount_point=self._root,
             mounts=run_workspace.mounts,
             wrap=lambda tool: wrap_recording(
-                tool, run_workspace.worktree, lock, self_committing=(DELIVER, BASELINE, HAND_IN)
+                tool, run_workspace.worktree, lock, self_committing=(DELIVER, BASELINE, HAND_IN, MERGE)
             ),
             extra_tools=make_tools,
             trusted_tools=OWN_STEPS,
             read_only=not writes,
         )
         return self._app.toolset(self._root, tools, tool_source=source)
+
+    def _make_checker(self, opener: OpenCheckout) -> ProjectChecks:
+        """Return the project's checks in such worktrees. All share the baseline."""
+        checker = ProjectChecks(self._plan.run, opener, left=self._plan.skip_reasons, lock=self._baseline)
+        checker.base = self._base
+        return checker
 
 
 def _list_subtasks(state: TeamState) -> list[Subtask]:
@@ -246,8 +272,13 @@ class SubtaskTool:
         self._worktrees = worktrees
 
     def terms(self, state: TeamState, step: Step) -> StepTerms:
-        """Return the terms in that worktree. If they deny checks, `run` ends the subtask with the reason."""
+        """Return the terms in that worktree. If they deny checks, `run` ends the subtask with the reason.
+
+        A merge asks nothing: if its checks need an approval, they run once, when the whole is verified.
+        """
         terms = self._worktrees.find(state, step, self.name).terms(state, step)
+        if self.name == MERGE and terms.verdict in ("ask", "deny"):
+            return evolve(terms, verdict="allow", rule=UNCHECKED, question="", grant="", release="")
         return evolve(terms, verdict="allow") if self._is_denied(terms) else terms
 
     async def run(self, context: StepContext) -> Outcome:

@@ -34,9 +34,9 @@ from greenroom.runs import checkout
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Checkout
 from greenroom.runs.delivery import REQUEST_KEY
-from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN
+from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
-from greenroom.teamwork.hand_in import PLANNER, SEND_BACK, build_report_schema
+from greenroom.teamwork.hand_in import MERGE_QUEUE, PLANNER, SEND_BACK, build_report_schema
 from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK, add_barriers
 
@@ -53,6 +53,12 @@ OPEN_WORKSPACE: Final = "open_workspace"
 SPLIT: Final = "split_code"
 ARCHITECT: Final = "architect"
 CODE_WRITER: Final = "code-writer"
+SYSTEM_AGENTS: Final = (
+    AgentSpec(name=CHECKS, role="runs the checks", kind="system"),
+    AgentSpec(name=SPLITTER, role="changes the plan", kind="system", tools=(SPLIT, SEND_BACK)),
+    AgentSpec(name=MERGE_QUEUE, role="merges the work", kind="system", tools=(MERGE,)),
+)
+"""Greenroom's own members of a team. Steps of others may ask one for its `tools`."""
 
 
 def equip_specialists(
@@ -193,15 +199,14 @@ async def create_team_run(
     """
     agents = name_members(plan.subtasks)
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
-    planner = AgentSpec(name=SPLITTER, role="changes the plan", kind="system", tools=(SPLIT, SEND_BACK))
-    members = [(LEAD, lead), (CHECKS, AgentSpec(name=CHECKS, role="runs the checks", kind="system"))]
-    members.append((SPLITTER, planner))
+    members = [(LEAD, lead), *((AgentId(spec.name), spec) for spec in SYSTEM_AGENTS)]
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
     by_profile = Counter(subtask.agent for subtask in plan.subtasks)
     splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
     stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, confirms=confirms, wanted=wanted)
     name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
-    task = AddTask(name=name, intention=plan.request, manager=LEAD, group=(SPLITTER,), stages=(stage,))
+    services = tuple(AgentId(spec.name) for spec in SYSTEM_AGENTS if spec.tools)
+    task = AddTask(name=name, intention=plan.request, manager=LEAD, group=services, stages=(stage,))
     return await runtime.create(
         TEAM_RUN, members, capabilities_name=TEAM_RUN, workspace=workspace, limits=limits, first_intents=(task,)
     )

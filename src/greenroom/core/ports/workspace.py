@@ -157,10 +157,12 @@ class Diff:
 
 @record
 class Conflict:
-    """A conflicting file, and why it conflicts. Of an integration, `why` names the two sides."""
+    """A conflicting file, and why it conflicts. Of an integration, `why` names the two sides, and `thread` is the one
+    that changed the file before."""
 
     path: str
     why: str
+    thread: str = ""
 
 
 @record

@@ -1,0 +1,342 @@
+"""The merge queue: work is merged one entry at a time, checked in batches, and goes back to its author if it fails.
+
+An entry is a step `merge` of the agent `merge-queue`. Killed anywhere, it is found again by its key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from greenroom.abilities.skills.conversation.builtin_calls import build_finish
+from greenroom.abilities.tools.tool import CardedTool, make_card
+from greenroom.core.base.errors import WorldFault, translate
+from greenroom.core.base.records import Data, evolve, record
+from greenroom.core.base.text import add_fence
+from greenroom.core.ports.checks import (
+    REPORT_KEY,
+    WHOLE_CHECK,
+    Check,
+    CheckReport,
+    CheckRun,
+    report_from_data,
+    report_to_data,
+)
+from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.tool import Target
+from greenroom.core.ports.workspace import MAIN_THREAD, CommitInfo, Conflicts, StepCommit, Workspace
+from greenroom.core.rules.intents import FinishSubtask, QueueSteps
+from greenroom.core.state.stage import Subtask
+from greenroom.core.state.step import Step, StepTerms, Work
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.checker import read_answer
+from greenroom.runs.discovery import is_test
+from greenroom.runs.verdict import (
+    BASE_KEY,
+    COMMIT_KEY,
+    INTEGRATED_KEY,
+    MERGE,
+    THREAD_KEY,
+    ChangeFacts,
+    Finding,
+    decide_verdict,
+    find_failing_old_tests,
+)
+from greenroom.teamwork.hand_in import MERGE_QUEUE, describe_conflicts, find_subtask, read_end
+from greenroom.teamwork.plan import TeamSettings
+
+MAX_BATCH: Final = 16
+"""Maximum entries that are checked together."""
+
+SENT_BACK_KEY: Final = "sent_back"
+"""The key of the round in the result of a merge that went back to its author: 1 for the first one."""
+
+PUT_OFF_KEY: Final = "put_off"
+"""The key of the failures that a merge has left to a later subtask, in its result: pairs of a check and a test."""
+
+SETTLE: Final = "settle_merge"
+ACCEPTED_KEY: Final = "accepted"
+"""The key in the instruction of an entry that a person lets be merged although checks fail."""
+
+UNCHECKED: Final = "built-in: merged without checks, which need an approval"
+"""The rule of a merge whose checks may not run without a question."""
+
+NO_FACTS: Final[Data] = {}
+TEST_WRITER: Final = "test-writer"
+
+Failures: TypeAlias = frozenset[tuple[str, str]]
+"""What fails now and not on the base: the names of a check and of a test."""
+
+RunChecks: TypeAlias = Callable[[str, StepContext], Awaitable[CheckReport]]
+"""Runs the checks on a commit, after the baseline."""
+
+
+@record
+class Judgement:
+    """What the checks say about a tree. Without a `report`, a tree with the same work and more was checked."""
+
+    failures: Failures = frozenset()
+    findings: tuple[Finding, ...] = ()
+    report: CheckReport | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class MergeQueue:
+    """What the merges of one run share in this process: judgements by tree, and failures that are put off."""
+
+    run: str
+    workspace: Workspace
+    settings: TeamSettings
+    checks: Sequence[Check]
+    base: Mapping[str, CheckRun]
+    describe: Callable[[Finding], str]
+    asks_person: bool = False
+    known: dict[str, Judgement] = field(default_factory=dict)
+    put_off: Failures = frozenset()
+
+    def load(self, steps: Sequence[Step]) -> None:
+        """Load what a former process has put off."""
+        self.put_off |= {(str(name), str(test)) for step in steps for name, test in _read_put_off(step)}
+
+    async def merge(self, state: TeamState, step: Step, onto: str) -> StepCommit | Conflicts:
+        """Merge the work of an entry onto a commit."""
+        subtask = find_subtask(state, step)
+        return await self.workspace.merge(self.run, read_thread(step), onto, self.build_info(step, subtask))
+
+    def build_info(self, step: Step, subtask: Subtask) -> CommitInfo:
+        """Return the author of the commit that an entry makes. The key finds it again."""
+        return CommitInfo(
+            run=self.run,
+            key=f"{self.run}/{step.step_id}",
+            task=step.task_id,
+            agent=subtask.agent,
+            step=step.step_id,
+            summary=subtask.title or subtask.name,
+        )
+
+    async def look_ahead(self, state: TeamState, step: Step, first: StepCommit) -> dict[str, StepCommit]:
+        """Merge the entries that wait behind this one on top of it, in order, without those that conflict.
+
+        Return the commits by the name of the subtask.
+        """
+        tip, chain = first.commit, {find_subtask(state, step).name: first}
+        for other in list_waiting(state, step)[: MAX_BATCH - 1] if self.checks else ():
+            merged = await self.merge(state, other, tip)
+            if isinstance(merged, StepCommit) and merged.commit:
+                tip, chain[find_subtask(state, other).name] = merged.commit, merged
+        return chain
+
+    def judge(self, report: CheckReport) -> Judgement:
+        """Judge a tree by a report on it."""
+        verdict = decide_verdict(self.checks, self.base, report, ChangeFacts())
+        findings = verdict.reasons if verdict.state == "failed" else ()
+        failures = {(found.check, test) for found in findings for test in found.tests or (WHOLE_CHECK,)}
+        return Judgement(failures=frozenset(failures), findings=findings, report=report)
+
+    def may_put_off(self, state: TeamState, subtask: Subtask, judged: Judgement) -> bool:
+        """Return whether others can still mend this: only tests fail, and those that are older than the change are
+        likely to be changed by a subtask that has not ended. New ones are mended when the whole is verified."""
+        kinds = {check.name: check.kind for check in self.checks}
+        if any(kinds[name] != "test" or test == WHOLE_CHECK for name, test in judged.failures):
+            return False
+        others = [part for stage in state.stages.values() for part in stage.subtasks if part is not subtask]
+        writers = [part for part in others if part.state in ("init", "running") and writes_tests(state, part)]
+        return bool(writers) or not find_failing_old_tests(judged.report, self.base)
+
+
+def _read_put_off(step: Step) -> Sequence[tuple[object, object]]:
+    pairs = (step.result or {}).get(PUT_OFF_KEY)
+    return pairs if step.work.executor == MERGE and isinstance(pairs, list) else ()
+
+
+def writes_tests(state: TeamState, subtask: Subtask) -> bool:
+    """Return whether a subtask is expected to write tests."""
+    agent = state.agents.get(subtask.agent)
+    is_writer = agent is not None and agent.spec.name == TEST_WRITER
+    return is_writer or any(is_test(pattern.replace("*", "x")) for pattern in subtask.writes)
+
+
+def read_thread(step: Step) -> str:
+    """Return the thread with the work of an entry."""
+    return str((step.work.instruction_content or {})["thread"])
+
+
+def list_waiting(state: TeamState, step: Step) -> list[Step]:
+    """Return the entries behind this one in the queue, in their order."""
+    waiting = [other for other in state.steps_of(MERGE_QUEUE) if other.work.executor == MERGE and other.state == "init"]
+    return [other for other in waiting if other is not step and find_subtask(state, other).state == "running"]
+
+
+async def find_first_bad(count: int, is_bad: Callable[[int], Awaitable[bool]]) -> int:
+    """Return the place of the first bad one, or `count` if all are good. What follows a bad one is bad too."""
+    if not count or not await is_bad(count - 1):
+        return count
+    good, bad = -1, count - 1
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (good, middle) if await is_bad(middle) else (middle, bad)
+    return bad
+
+
+class MergeTool(CardedTool):
+    """Merges the work of one subtask, or sends it back to its author. `run_checks` runs them as in its worktree."""
+
+    card = make_card(MERGE, "Merge handed-in work.", {"type": "object"}, group="command", effect="keyed")
+
+    def __init__(self, queue: MergeQueue, run_checks: RunChecks) -> None:
+        self._queue = queue
+        self._run_checks = run_checks
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Return the command lines of the checks: they run what agents have written."""
+        return tuple(Target(kind="command", value=check.line) for check in self._queue.checks)
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Merge the work and end its subtask, or send it back. If the subtask is over, nothing happens."""
+        step, began = context.step, time.monotonic()
+        subtask = find_subtask(context.state, step)
+        if subtask.state != "running":
+            return Outcome(result={"output": f"Not merged: {subtask.name} is over."})
+        try:
+            outcome = await self._merge(context, subtask)
+        except WorldFault as fault:
+            end = build_finish(step, str(fault), failed=True)
+            return Outcome(state="failed", error=str(fault), intents=(end,))
+        return evolve(outcome, result={**(outcome.result or {}), "seconds": round(time.monotonic() - began, 3)})
+
+    async def _merge(self, context: StepContext, subtask: Subtask) -> Outcome:
+        queue, step = self._queue, context.step
+        main = await queue.workspace.tip(queue.run, MAIN_THREAD)
+        merged = await queue.merge(context.state, step, main)
+        if isinstance(merged, Conflicts):
+            return _fail(step, "\n".join(describe_conflicts(merged)))
+        if merged.commit in ("", main):  # a process that was killed has merged it
+            return _finish(step, main)
+        judged, facts = await self._judge(context, merged)
+        if judged.failures and not (step.work.instruction_content or {}).get(ACCEPTED_KEY):
+            number = await _count_rounds(context, subtask)
+            if number < queue.settings.max_rounds:
+                return await self._send_back(context, subtask, judged, {**facts, SENT_BACK_KEY: number + 1})
+            if not queue.may_put_off(context.state, subtask, judged):
+                return self._give_up(step, _join(map(queue.describe, judged.findings)), facts)
+        if judged.failures:
+            queue.put_off |= judged.failures
+            facts = {**facts, PUT_OFF_KEY: [list(pair) for pair in sorted(judged.failures)]}
+        await queue.workspace.advance(queue.run, MAIN_THREAD, merged.commit)
+        return _finish(step, merged.commit, facts)
+
+    async def _judge(self, context: StepContext, merged: StepCommit) -> tuple[Judgement, Data]:
+        """Judge the entry together with those behind it, and find the first one that is guilty.
+
+        Return the judgement without what is put off, and facts for the step's result.
+        """
+        queue, ran = self._queue, list[CheckReport]()
+        chain, terms = {"": merged}, context.step.terms
+        may_check = queue.checks and not (terms is not None and terms.rule == UNCHECKED)
+        if may_check and merged.tree not in queue.known:
+            chain = await queue.look_ahead(context.state, context.step, merged)
+            commits = list(chain.values())
+
+            async def is_bad(place: int) -> bool:
+                commit = commits[place]
+                if commit.tree not in queue.known:
+                    ran.append(await self._run_checks(commit.commit, context))
+                    queue.known[commit.tree] = queue.judge(ran[-1])
+                return bool(queue.known[commit.tree].failures - queue.put_off)
+
+            for commit in commits[: await find_first_bad(len(commits), is_bad)]:
+                queue.known.setdefault(commit.tree, Judgement())
+        judged = queue.known.get(merged.tree, Judgement())
+        facts: dict[str, object] = {"checks_run": len(ran)} | ({"batch": list(chain)} if len(chain) > 1 else {})
+        good = [report for report in ran if not queue.known[report.tree].failures - queue.put_off]
+        if report := judged.report or next(iter(good), None):
+            facts[REPORT_KEY] = report_to_data(report)
+        return evolve(judged, failures=judged.failures - queue.put_off), facts
+
+    async def _send_back(self, context: StepContext, subtask: Subtask, judged: Judgement, facts: Data) -> Outcome:
+        """Bring what is merged by now into the author's worktree, and give it the failures."""
+        queue, step, thread = self._queue, context.step, read_thread(context.step)
+        info = queue.build_info(step, subtask)
+        info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
+        main = await queue.workspace.tip(queue.run, MAIN_THREAD)
+        brought = await queue.workspace.integrate(queue.run, MAIN_THREAD, thread, info)
+        lines = [translate("teams.sent_back"), *map(queue.describe, judged.findings)]
+        facts = {**facts, "output": f"Sent back: {_join(lines[1:])}", "guilty": True}
+        if isinstance(brought, Conflicts):
+            lines += describe_conflicts(brought)
+        elif brought.commit:
+            facts = {**facts, COMMIT_KEY: brought.commit, THREAD_KEY: thread, BASE_KEY: main}
+        excerpts = [entry.excerpt for entry in judged.report.checks if entry.excerpt] if judged.report else []
+        return _send(step, subtask, "\n".join((*lines, *map(add_fence, excerpts))), facts)
+
+    def _give_up(self, step: Step, why: str, facts: Data) -> Outcome:
+        """Ask a person about work that fails after all rounds. Without one, the subtask fails."""
+        if not self._queue.asks_person:
+            return _fail(step, why, facts)
+        order = {**(step.work.instruction_content or {}), "why": why}
+        work = Work(type="tool", executor=SETTLE, intention="Decide about a merge.", instruction_content=order)
+        return _end({**facts, "output": f"A person decides: {why}"}, QueueSteps(agent_id=MERGE_QUEUE, works=(work,)))
+
+
+class SettleTool(CardedTool):
+    """Asks a person what becomes of work that cannot be merged."""
+
+    card = make_card(SETTLE, "Ask a person about a merge.", {"type": "object"}, group="human")
+
+    def terms(self, state: TeamState, step: Step) -> StepTerms:
+        """Ask: `merge`, `drop`, or `back` with advice."""
+        subtask, order = find_subtask(state, step), step.work.instruction_content or {}
+        question = translate("teams.ask_merge", name=subtask.name, agent=subtask.agent, why=order.get("why", ""))
+        return StepTerms(effect="pure", verdict="ask", words=True, question=question, digest=step.step_id)
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Queue the work again, give it back with the person's words, or end its subtask."""
+        step, subtask = context.step, find_subtask(context.state, context.step)
+        order = {**(step.work.instruction_content or {})}
+        why, (word, _, advice) = str(order.pop("why", "")), read_answer(context).strip().partition(" ")
+        match word.lower().strip(".,:"):
+            case "drop":
+                return _fail(step, why)
+            case "merge" | "":
+                work = Work(type="tool", executor=MERGE, instruction_content={**order, ACCEPTED_KEY: True})
+                return _end({"output": "Merged anyway."}, QueueSteps(agent_id=MERGE_QUEUE, works=(work,)))
+            case "back":
+                return _send(step, subtask, "\n".join((translate("teams.sent_back"), why, advice)), {"output": advice})
+            case _:
+                text = "\n".join((translate("teams.sent_back"), why, f"{word} {advice}"))
+                return _send(step, subtask, text, {"output": f"{word} {advice}"})
+
+
+async def _count_rounds(context: StepContext, subtask: Subtask) -> int:
+    """Return how often the work of this attempt went back to its author."""
+    ended = [step.ended_at or 0 for step in await context.history() if SENT_BACK_KEY in (step.result or {})]
+    return sum(at >= (subtask.started_at or 0) for at in ended)
+
+
+def _join(lines: Iterable[str]) -> str:
+    return " ".join(lines)
+
+
+def _send(step: Step, subtask: Subtask, text: str, result: Data) -> Outcome:
+    """Let the author of the work go on with this text."""
+    work = Work(type="skill", executor="converse", intention="Mend what fails.", text_content=text)
+    return _end(result, QueueSteps(agent_id=subtask.agent, works=(work,)))
+
+
+def _finish(step: Step, commit: str, facts: Data = NO_FACTS) -> Outcome:
+    """End the subtask of merged work as its hand-in reported it."""
+    end = read_end(step)
+    return _end({"output": end.summary, INTEGRATED_KEY: commit, **facts}, end)
+
+
+def _fail(step: Step, why: str, facts: Data = NO_FACTS) -> Outcome:
+    """End the subtask as failed: its work is not merged."""
+    end = read_end(step)
+    return _end({**facts, "output": why}, evolve(end, state="failed", summary=f"{why}\n{end.summary}", final=True))
+
+
+def _end(result: Data, intent: QueueSteps | FinishSubtask) -> Outcome:
+    report = report_from_data(result.get(REPORT_KEY))
+    return Outcome(result=result, intents=(intent,), blobs=report.blobs if report is not None else ())
