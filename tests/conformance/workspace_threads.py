@@ -205,6 +205,8 @@ class ThreadsConformance(WorkspaceCase):
         changed = (await workspace.diff(done.commit, await code.tip())).changes
         assert [change.path for change in changed] == ["c.txt"]
         assert await workspace.read(done.commit, "nothing.txt") is None
+        assert {"b.txt", "a.txt"} <= set(await workspace.list_paths(done.commit))
+        assert "c.txt" not in await workspace.list_paths(done.commit)
 
     async def test_many_threads_at_once_are_all_there(self, workspace: Workspace) -> None:
         base = (await opened(workspace, thread=MAIN)).base

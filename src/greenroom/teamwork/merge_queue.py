@@ -5,6 +5,7 @@ An entry is a step `merge` of the agent `merge-queue`. Killed anywhere, it is fo
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ from greenroom.runs.verdict import (
 )
 from greenroom.teamwork.hand_in import MERGE_QUEUE, describe_conflicts, find_subtask, read_end
 from greenroom.teamwork.plan import TeamSettings
+from greenroom.teamwork.symbols.conflicts import find_semantic_conflicts
+from greenroom.teamwork.validation import find_syntax_fault
 
 MAX_BATCH: Final = 16
 """Maximum entries that are checked together."""
@@ -64,6 +67,10 @@ UNCHECKED: Final = "built-in: merged without checks, which need an approval"
 """The rule of a merge whose checks may not run without a question."""
 
 NO_FACTS: Final[Data] = {}
+FAILURES_KEY: Final = "failures"
+FAULTS_KEY: Final = "faults"
+"""The keys of what is wrong with work that is not merged, in the result: as `PUT_OFF_KEY`, and as sentences."""
+
 TEST_WRITER: Final = "test-writer"
 
 Failures: TypeAlias = frozenset[tuple[str, str]]
@@ -75,11 +82,20 @@ RunChecks: TypeAlias = Callable[[str, StepContext], Awaitable[CheckReport]]
 
 @record
 class Judgement:
-    """What the checks say about a tree. Without a `report`, a tree with the same work and more was checked."""
+    """What is wrong with a tree: `failures` of checks, described by `findings`, or `faults` that need no check.
+
+    Without a `report`, a tree with the same work and more was checked.
+    """
 
     failures: Failures = frozenset()
     findings: tuple[Finding, ...] = ()
     report: CheckReport | None = None
+    faults: tuple[str, ...] = ()
+    conflicts: tuple[Data, ...] = ()
+
+    @property
+    def is_bad(self) -> bool:
+        return bool(self.failures or self.faults)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -128,6 +144,10 @@ class MergeQueue:
                 tip, chain[find_subtask(state, other).name] = merged.commit, merged
         return chain
 
+    def explain(self, judged: Judgement) -> list[str]:
+        """Return what is wrong, in sentences for the author."""
+        return [*judged.faults, *map(self.describe, judged.findings)]
+
     def judge(self, report: CheckReport) -> Judgement:
         """Judge a tree by a report on it."""
         verdict = decide_verdict(self.checks, self.base, report, ChangeFacts())
@@ -135,15 +155,62 @@ class MergeQueue:
         failures = {(found.check, test) for found in findings for test in found.tests or (WHOLE_CHECK,)}
         return Judgement(failures=frozenset(failures), findings=findings, report=report)
 
+    async def inspect(self, subtask: Subtask, thread: str, main: str, merged: str) -> Judgement:
+        """Judge merged work without checks: the syntax of its files, and whether it fits what came before it."""
+        workspace, fork = self.workspace, await self.workspace.find_fork(self.run, thread, MAIN_THREAD)
+        tip = await workspace.tip(self.run, thread)
+        own = await self._list_changed(fork, tip)
+        others = await self._list_changed(fork, main) if fork != main else set[str]()
+        versions = [await self._read_all(commit, own | others) for commit in (fork, main, tip, merged)]
+        faults = list[str]()
+        if self.settings.validate_syntax:
+            faults += await asyncio.to_thread(find_broken_files, versions[0], versions[3], own)
+        if not others or faults:
+            return Judgement(faults=tuple(faults))
+        loop = asyncio.get_running_loop()
+        rest = [path for path in await workspace.list_paths(merged) if path not in own | others]
+        found = await asyncio.to_thread(
+            find_semantic_conflicts,
+            *versions,
+            paths=rest,
+            read=lambda path: asyncio.run_coroutine_threadsafe(workspace.read(merged, path), loop).result(),
+            authors=(MAIN_THREAD, subtask.name),
+        )
+        records = [
+            {"type": item.kind, "path": item.right.path, "description": item.sentence, "severity": "high"}
+            for item in found
+        ]
+        agents: Data = {"involved_agents": [subtask.agent], "state": "sent back"}
+        conflicts = tuple({**record, **agents} for record in records)
+        return Judgement(faults=tuple(item.sentence for item in found), conflicts=conflicts)
+
+    async def _list_changed(self, base: str, tip: str) -> set[str]:
+        changes = (await self.workspace.diff(base, tip, limit=0)).changes
+        return {path for change in changes for path in (change.path, change.before) if path}
+
+    async def _read_all(self, commit: str, paths: Iterable[str]) -> dict[str, bytes]:
+        found = {path: await self.workspace.read(commit, path) for path in sorted(paths)}
+        return {path: content for path, content in found.items() if content is not None}
+
     def may_put_off(self, state: TeamState, subtask: Subtask, judged: Judgement) -> bool:
         """Return whether others can still mend this: only tests fail, and those that are older than the change are
         likely to be changed by a subtask that has not ended. New ones are mended when the whole is verified."""
         kinds = {check.name: check.kind for check in self.checks}
-        if any(kinds[name] != "test" or test == WHOLE_CHECK for name, test in judged.failures):
+        if judged.faults or any(kinds[name] != "test" or test == WHOLE_CHECK for name, test in judged.failures):
             return False
         others = [part for stage in state.stages.values() for part in stage.subtasks if part is not subtask]
         writers = [part for part in others if part.state in ("init", "running") and writes_tests(state, part)]
         return bool(writers) or not find_failing_old_tests(judged.report, self.base)
+
+
+def find_broken_files(before: Mapping[str, bytes], merged: Mapping[str, bytes], paths: Iterable[str]) -> list[str]:
+    """Return a sentence for each of these files whose syntax is broken, but was not before."""
+    faults = {path: find_syntax_fault(path, merged[path]) for path in sorted(paths) if path in merged}
+    return [
+        translate("teams.bad_syntax", path=path, why=why)
+        for path, why in faults.items()
+        if why and not find_syntax_fault(path, before.get(path, b""))
+    ]
 
 
 def _read_put_off(step: Step) -> Sequence[tuple[object, object]]:
@@ -214,16 +281,21 @@ class MergeTool(CardedTool):
             return _fail(step, "\n".join(describe_conflicts(merged)))
         if merged.commit in ("", main):  # a process that was killed has merged it
             return _finish(step, main)
-        judged, facts = await self._judge(context, merged)
-        if judged.failures and not (step.work.instruction_content or {}).get(ACCEPTED_KEY):
+        is_accepted = bool((step.work.instruction_content or {}).get(ACCEPTED_KEY))
+        judged, facts = await queue.inspect(subtask, read_thread(step), main, merged.commit), NO_FACTS
+        if is_accepted or not judged.is_bad:
+            judged, facts = await self._judge(context, merged)
+        if judged.is_bad and not is_accepted:
+            facts = {**facts, FAILURES_KEY: _list_pairs(judged.failures), FAULTS_KEY: list(judged.faults)}
+            facts = {**facts, **({"conflicts": list(judged.conflicts)} if judged.conflicts else {})}
             number = await _count_rounds(context, subtask)
             if number < queue.settings.max_rounds:
                 return await self._send_back(context, subtask, judged, {**facts, SENT_BACK_KEY: number + 1})
             if not queue.may_put_off(context.state, subtask, judged):
-                return self._give_up(step, _join(map(queue.describe, judged.findings)), facts)
+                return self._give_up(step, " ".join(queue.explain(judged)), facts)
         if judged.failures:
             queue.put_off |= judged.failures
-            facts = {**facts, PUT_OFF_KEY: [list(pair) for pair in sorted(judged.failures)]}
+            facts = {**facts, PUT_OFF_KEY: _list_pairs(judged.failures)}
         await queue.workspace.advance(queue.run, MAIN_THREAD, merged.commit)
         return _finish(step, merged.commit, facts)
 
@@ -262,8 +334,8 @@ class MergeTool(CardedTool):
         info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
         main = await queue.workspace.tip(queue.run, MAIN_THREAD)
         brought = await queue.workspace.integrate(queue.run, MAIN_THREAD, thread, info)
-        lines = [translate("teams.sent_back"), *map(queue.describe, judged.findings)]
-        facts = {**facts, "output": f"Sent back: {_join(lines[1:])}", "guilty": True}
+        lines = [translate("teams.sent_back"), *queue.explain(judged)]
+        facts = {**facts, "output": f"Sent back: {' '.join(lines[1:])}", "guilty": subtask.name}
         if isinstance(brought, Conflicts):
             lines += describe_conflicts(brought)
         elif brought.commit:
@@ -315,8 +387,8 @@ async def _count_rounds(context: StepContext, subtask: Subtask) -> int:
     return sum(at >= (subtask.started_at or 0) for at in ended)
 
 
-def _join(lines: Iterable[str]) -> str:
-    return " ".join(lines)
+def _list_pairs(failures: Failures) -> list[list[str]]:
+    return [list(pair) for pair in sorted(failures)]
 
 
 def _send(step: Step, subtask: Subtask, text: str, result: Data) -> Outcome:

@@ -206,6 +206,10 @@ class GitWorkspace:
     async def find_fork(self, run: str, thread: str, other: str) -> str:
         return await find_fork(self._repository, run, thread, other)
 
+    async def list_paths(self, commit: str) -> Sequence[str]:
+        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", await resolve_commit(self._repository, commit))
+        return split_names(await self._repository.refs_git.run(*words))
+
     async def read(self, commit: str, path: str) -> bytes | None:
         return await self._repository.objects.read_file(commit, path)
 

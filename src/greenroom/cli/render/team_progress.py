@@ -22,11 +22,15 @@ from greenroom.cli.render.team import SUBTASK_SIGNS, EventLine, TeamHistory, col
 from greenroom.cli.render.words import MAX_REASON_CHARS, attempt_words, shorten
 from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import ModelTextDelta, Retried
-from greenroom.core.state.stage import Stage
+from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
-from greenroom.runs.verdict import DELIVER
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.verdict import DELIVER, MERGE
+from greenroom.teamwork.hand_in import MERGE_QUEUE
+from greenroom.teamwork.merge_queue import FAILURES_KEY, FAULTS_KEY, PUT_OFF_KEY, SENT_BACK_KEY
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.plan_graph import VERIFY_SUBTASK
 
@@ -42,7 +46,7 @@ MAX_RESULT_ROWS: Final = 200  # rows of the table at the end of a run
 SUBTASK_ENDS: Final = ("SubtaskEnded", "SubtaskRetried", "StageReplanned")
 """Events that get a line of their own above the table."""
 
-HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "send_back", "prepare")
+HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "send_back", "prepare", MERGE)
 """Greenroom's own steps, which the lines about subtasks already tell."""
 
 LIVE_COLUMNS: Final = (
@@ -166,7 +170,8 @@ def _render_row(history: TeamHistory, row: Contribution) -> Mapping[str, Text | 
     """Render the cells of a subtask, by column."""
     subtask, spent, state, changes = row.subtask, row.spent, history.state, row.changes
     sign, style = SUBTASK_SIGNS[subtask.state]
-    if any(approval.agent_id == subtask.agent and approval.state == "pending" for approval in state.approvals.values()):
+    pending = {approval.step_id for approval in state.approvals.values() if approval.state == "pending"}
+    if any(state.steps[name].subtask_id == subtask.subtask_id for name in pending if name in state.steps):
         sign, style = "?", "yellow"
     now_style = "" if subtask.state in ("running", "failed") else "dim"
     now = Text(strip_control_characters(_describe_now(history, row)), style=now_style)
@@ -195,7 +200,11 @@ def _describe_now(history: TeamHistory, row: Contribution) -> str:
     subtask, state, language = row.subtask, history.state, current_language()
     again = attempt_words(subtask.attempt, language)
     agent = state.agents.get(subtask.agent)
+    merging = _find_merge(state, subtask)
     match subtask.state:
+        case "running" if merging is not None:
+            words = {"running": "team_view.merging", "awaiting_approval": "team_view.asks_merge"}
+            return translate(words.get(merging.state, "team_view.waits_for_merge"))
         case "running" if agent is not None and agent.running is not None:
             return f"{describe_step(state.steps[agent.running])}{again}"
         case "running" if agent is not None:
@@ -210,6 +219,21 @@ def _describe_now(history: TeamHistory, row: Contribution) -> str:
             return translate("states.cancelled")
         case _:
             return shorten(subtask.summary, 200)
+
+
+def describe_merge_faults(result: Data) -> str:
+    """Describe what is wrong with work that went back or was put off: `pytest fails (2 tests)`."""
+    pairs, faults = result.get(FAILURES_KEY) or result.get(PUT_OFF_KEY), result.get(FAULTS_KEY)
+    counts = Counter(str(pair[0]) for pair in pairs) if isinstance(pairs, list) else Counter[str]()
+    parts = [translate("team_view.check_fails", check=check, count=count) for check, count in counts.items()]
+    parts += [str(fault) for fault in faults] if isinstance(faults, list) else []
+    return translate("counts.comma").join(parts)
+
+
+def _find_merge(state: TeamState, subtask: Subtask) -> Step | None:
+    """Return the step that merges the work of a subtask, if the work is handed in."""
+    steps = state.steps_of(MERGE_QUEUE) if MERGE_QUEUE in state.agents else ()
+    return next((step for step in steps if step.subtask_id == subtask.subtask_id), None)
 
 
 def _render_bar(row: Contribution) -> Text:
@@ -302,9 +326,23 @@ class TeamView(RunView):
     def end_step(self, step: Step) -> None:
         """Show the result of a tool call, if logs are detailed. Verdicts and warnings are always shown."""
         is_call = step.work.type == "tool" and step.work.executor != DELIVER
+        self._note_merge(step)
         if not is_call or (self._is_detailed and step.work.executor not in HIDDEN_STEPS):
             super().end_step(step)
         self._moving.refresh_soon()
+
+    def _note_merge(self, step: Step) -> None:
+        """Print what fails in a merge that went back to its author, or that was put off."""
+        result, state = step.result or {}, self._history.state
+        keys = {SENT_BACK_KEY: "team_view.sent_back", PUT_OFF_KEY: "team_view.put_off"}
+        key = next((keys[name] for name in keys if name in result), None)
+        stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
+        subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+        if key is None or subtask is None or self._is_silent:
+            return
+        why = shorten(describe_merge_faults(result), MAX_REASON_CHARS)
+        text = translate(key, name=subtask.name, agent=subtask.agent, why=why)
+        self._print_line(Text(strip_control_characters(text), style="yellow"))
 
     def show_results(self, history: TeamHistory) -> None:
         """Print the table of results."""

@@ -338,6 +338,9 @@ class Workspace(Protocol):
     async def find_fork(self, run: str, thread: str, other: str) -> str:
         """Return the newest commit that two threads share."""
 
+    async def list_paths(self, commit: str) -> Sequence[str]:
+        """Return the files of a commit."""
+
     async def read(self, commit: str, path: str) -> bytes | None:
         """Return the content of a file in a commit, or None if there is no such file."""
 
