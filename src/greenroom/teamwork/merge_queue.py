@@ -334,7 +334,7 @@ class MergeTool(CardedTool):
         info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
         main = await queue.workspace.tip(queue.run, MAIN_THREAD)
         brought = await queue.workspace.integrate(queue.run, MAIN_THREAD, thread, info)
-        lines = [translate("teams.sent_back"), *queue.explain(judged)]
+        lines = [translate("teams.merge_failed"), *queue.explain(judged)]
         facts = {**facts, "output": f"Sent back: {' '.join(lines[1:])}", "guilty": subtask.name}
         if isinstance(brought, Conflicts):
             lines += describe_conflicts(brought)
@@ -375,9 +375,9 @@ class SettleTool(CardedTool):
                 work = Work(type="tool", executor=MERGE, instruction_content={**order, ACCEPTED_KEY: True})
                 return _end({"output": "Merged anyway."}, QueueSteps(agent_id=MERGE_QUEUE, works=(work,)))
             case "back":
-                return _send(step, subtask, "\n".join((translate("teams.sent_back"), why, advice)), {"output": advice})
+                return _send(step, subtask, "\n".join((translate("teams.merge_failed"), why, advice)), {"output": advice})
             case _:
-                text = "\n".join((translate("teams.sent_back"), why, f"{word} {advice}"))
+                text = "\n".join((translate("teams.merge_failed"), why, f"{word} {advice}"))
                 return _send(step, subtask, text, {"output": f"{word} {advice}"})
 
 
