@@ -374,11 +374,10 @@ class SettleTool(CardedTool):
             case "merge" | "":
                 work = Work(type="tool", executor=MERGE, instruction_content={**order, ACCEPTED_KEY: True})
                 return _end({"output": "Merged anyway."}, QueueSteps(agent_id=MERGE_QUEUE, works=(work,)))
-            case "back":
-                return _send(step, subtask, "\n".join((translate("teams.merge_failed"), why, advice)), {"output": advice})
             case _:
-                text = "\n".join((translate("teams.merge_failed"), why, f"{word} {advice}"))
-                return _send(step, subtask, text, {"output": f"{word} {advice}"})
+                advice = advice if word.lower() == "back" else f"{word} {advice}"
+                text = "\n".join((translate("teams.merge_failed"), why, advice))
+                return _send(step, subtask, text, {"output": advice})
 
 
 async def _count_rounds(context: StepContext, subtask: Subtask) -> int:
