@@ -297,7 +297,7 @@ class _Merge:
             return None
         old, new = before.definition, after.definition
         if after.is_missing:
-            return (old.name if old else before.path, *self.find_new_place(before))
+            return (old.name if old else before.path, *self.find_new_place(before, after))
         fault = _find_other_kind(old, new, use) if old and new else None
         if use.call and not fault:
             fitting = [signature for signature in ours.list_signatures(before) if not _find_fault(signature, use.call)]
@@ -306,13 +306,15 @@ class _Merge:
             fault = faults[0] if faults and all(faults) else None
         return (new.name, after.place, fault) if new and fault else None
 
-    def find_new_place(self, before: Found) -> tuple[Place, Message]:
-        """Return where a missing definition went: to another file, or its old place."""
+    def find_new_place(self, before: Found, after: Found) -> tuple[Place, Message]:
+        """Return where a missing definition went: to another file, or behind one that no longer brings it."""
         name = before.definition.name if before.definition else ""
         for path in self.changed:
-            after, old = self.merged.parse(path), self.base.parse(path)
-            if after and name in after.definitions and not (old and name in old.definitions):
-                return Place(path=path, line=after.definitions[name].line), ("semantic.moved", {})
+            merged, base = self.merged.parse(path), self.base.parse(path)
+            if merged and name in merged.definitions and not (base and name in base.definitions):
+                return Place(path=path, line=merged.definitions[name].line), ("semantic.moved", {})
+        if after.path != before.path and "." not in name:
+            return after.place, ("semantic.hidden", {"where": after.path})
         return before.place, ("semantic.removed", {})
 
     def list_twice(self) -> Iterator[Finding]:
