@@ -99,6 +99,8 @@ BY_NAME = re.compile(
     r"|library\.((no|not_a|program)_(run|conversation)|\w+_kind)|chat\.key_\w+|models\.call_\w+|tools\.effect_\w+|stat\.\w+"
     r"|conversation\.\w+|approvals\.\w+|change\.(recovered|applied)\w*|home\.(only_copy|discard\w*|sandbox_\w+)"
     r"|report\.(in_place|nothing_changed|limit_\w+|turn_\w+)|run\.(verified|failed|unverified|cancelled)"
+    r"|integration\.(result|contributions|tests|issues|conflicts|reviews|suggestions|write_sets|not_verified|files)"
+    r"|integration\.(recommendations|summaries|score|coverage_\w+)"
     r"|options\.(no|type)_\w+|plan\.(because|by|basis|name|goal)_\w+|plan\.(required|recommended|optional|\w+_phase)"
     r"|compare\.(best|by|next|other)_\w+"
 )

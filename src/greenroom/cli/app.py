@@ -117,6 +117,7 @@ SECTIONS: Final[Mapping[str, Sequence[CommandEntry]]] = {
         CommandEntry(
             "compare", "compare", "look", "Compare finished runs of one request; say which to take.", by_id=True
         ),
+        CommandEntry("report", "plan", "change", "Report what a team did, and what was not verified.", by_id=True),
         CommandEntry("events", "runs", "look", "Print the events of a run; --follow keeps watching.", by_id=True),
         CommandEntry("replay", "runs", "look", "Replay a run, or show its state at a version.", by_id=True),
         CommandEntry("cost", "runs", "act", "Show the cost of runs, agents or models.", by_id=True),

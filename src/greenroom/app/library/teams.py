@@ -14,11 +14,13 @@ from greenroom.app.settings.schema import Settings
 from greenroom.app.task_status import TaskState, TaskStatus
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
 from greenroom.app.teams.capabilities import build_team_capabilities
+from greenroom.app.teams.integration import describe_result, integrate_results
 from greenroom.app.teams.metrics import measure_past_runs
 from greenroom.app.teams.start import create_planned_run
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.ports.model import Model, Models
 from greenroom.core.rules.intents import CancelTask, PauseTeam
@@ -123,6 +125,10 @@ class Teams:
             return _STATUS.get(status.state, "paused")
         verdict = find_verdict(await self._app.steps(TeamId(run_id))).state
         return "completed" if verdict == "verified" else verdict
+
+    async def report(self, run_id: str) -> Data:
+        """Return the integration report of a run, with the fields of `greenroom report --output-format json`."""
+        return describe_result(await integrate_results(self._app, TeamId(run_id)))
 
     async def pause(self, run_id: str) -> None:
         """Pause a run: running steps end, and no new one starts."""

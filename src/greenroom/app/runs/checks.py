@@ -214,9 +214,12 @@ def merge_checks(proposals: Sequence[Check], found_checks: Sequence[Check]) -> t
     return (*proposed_checks, *other_checks)
 
 
-def plan_project_checks(root: Path, *, sandboxed: bool, earlier_checks: Sequence[Check] | None = None) -> CheckPlan:
+def plan_project_checks(
+    root: Path, *, sandboxed: bool, earlier_checks: Sequence[Check] | None = None, has_types: bool = True
+) -> CheckPlan:
     """Plan the checks of a run in this folder. `sandboxed` says that commands run in a sandbox. `earlier_checks` are
-    the project's checks when the run started; they apply until it ends. The person's own checks are read again."""
+    the project's checks when the run started; they apply until it ends. The person's own checks are read again.
+    Without `has_types`, checks of types do not run."""
     loaded = load_settings({}, os.environ, root)
     proposals = tuple(_make_proposed_check(name, check, loaded) for name, check in loaded.settings.checks.items())
     own_checks = tuple(check for check in proposals if check.own)
@@ -225,7 +228,16 @@ def plan_project_checks(root: Path, *, sandboxed: bool, earlier_checks: Sequence
         if earlier_checks is None
         else merge_checks(own_checks, earlier_checks)
     )
-    return plan_checks(checks, open_choices().get(root), open_trust_store().make_trust_check(root), sandboxed=sandboxed)
+    trusted = open_trust_store().make_trust_check(root)
+    plan = plan_checks(checks, open_choices().get(root), trusted, sandboxed=sandboxed)
+    types = [check.name for check in plan.run if check.kind == "types"] if not has_types else []
+    if not types:
+        return plan
+    run, unapproved = (
+        tuple(check for check in listed if check.kind != "types") for listed in (plan.run, plan.unapproved)
+    )
+    reason = translate("checks.types_off", names=", ".join(types))
+    return evolve(plan, run=run, unapproved=unapproved, skip_reasons=(*plan.skip_reasons, reason))
 
 
 def list_check_items(root: Path) -> tuple[TrustItem, ...]:

@@ -58,7 +58,7 @@ class RunReport:
         return (
             *(f"! {render_finding(note)}" for note in test_notes),
             *_render_stat(self.diff.changes),
-            *map(_render_receipt, self.verdict.receipts),
+            *map(render_receipt, self.verdict.receipts),
             *(translate("stat.reason", state=state, reason=reason) for reason in self.reasons),
             *(translate("stat.note", note=render_finding(note)) for note in other_notes),
             *_render_note("stat.only_tests", _find_only_tests(self.diff.changes)),
@@ -100,7 +100,8 @@ def _render_change(change: PathChange) -> str:
     return f"{translate('stat.binary')}{what}" if change.binary else f"+{change.added} −{change.removed}{what}"
 
 
-def _render_receipt(receipt: Receipt) -> str:
+def render_receipt(receipt: Receipt) -> str:
+    """Render the result of a check in one line."""
     key = "stat.passed" if receipt.passed else f"stat.outcome_{receipt.outcome}"
     outcome, sign = translate(key, count=receipt.passed), OUTCOME_SIGNS[receipt.outcome]
     if receipt.failing:

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from greenroom.adapters.git.repository import find_layout
 from greenroom.adapters.git.workspace import GitWorkspace, is_known
 from greenroom.adapters.git.worktree import GitWorktrees
+from greenroom.app.clock import new_team_id
 from greenroom.app.conversation.capability_names import CHANGE_RUN, CHANGING_RUNS, TEAM_RUN
 from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.conversation.send import send_to_run
@@ -51,6 +52,7 @@ from greenroom.core.state.team_state import EMPTY_STATE
 from greenroom.runs import checkout
 from greenroom.runs.verdict import BASE_KEY, COMMIT_KEY, INTEGRATED_KEY, THREAD_KEY
 from greenroom.runs.workspace import History, RunWorkspace
+from greenroom.teamwork.plan_graph import BASELINE_SUBTASK
 
 FOLDERS_HISTORY: Final = "folders"
 """The folder for the history of workspaces outside any repository. It is beside the log, so it is not cleaned up."""
@@ -152,7 +154,9 @@ def find_last_commits(steps: Iterable[Step]) -> Mapping[str, str]:
     for step in steps:
         result = step.result or {}
         if THREAD_KEY in result:
-            threads[step.subtask_id] = threads[step.agent_id] = str(result[THREAD_KEY])
+            threads[step.subtask_id] = threads[step.agent_id] = thread = str(result[THREAD_KEY])
+            if thread not in (MAIN_THREAD, BASELINE_SUBTASK):  # it began where the main one was
+                tips[MAIN_THREAD] = tips[MAIN_THREAD] or str(result.get(BASE_KEY, ""))
         if COMMIT_KEY in result:
             thread = threads.get(step.subtask_id) or threads.get(step.agent_id, MAIN_THREAD)
             tips[thread] = str(result[COMMIT_KEY])
@@ -183,6 +187,18 @@ async def find_change(team: Team, history: History) -> RunChange:
     if team.kit == TEAM_RUN:
         tip = find_last_commits(await history(team.team_id))[MAIN_THREAD] or snapshot.commit
     return RunChange(run=team.team_id, workspace=user_workspace, snapshot=snapshot, tip=tip)
+
+
+async def begin_with_change(team: Team, history: History) -> TeamId:
+    """Return the id for a new run that begins with another run's change, on that run's base.
+
+    The id is not taken before that run is created. Raise `RefusedError` if there is no change.
+    """
+    change, run = await find_change(team, history), new_team_id()
+    if change.tip == change.snapshot.commit:
+        raise make_refusal("no_change", translate("integration.no_change", team=team.team_id))
+    await change.workspace.adopt(run, MAIN_THREAD, team.team_id, change.tip)
+    return run
 
 
 async def find_subtask_change(change: RunChange, history: History, subtask: str) -> RunChange | None:

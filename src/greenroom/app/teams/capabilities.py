@@ -101,7 +101,12 @@ class SubtaskWorktrees:
         self._base = dict[str, CheckRun]()
         self._tool_source = find_tool_source(self._root)
         found_checks = load_found_checks(steps)
-        self._plan = plan_project_checks(self._root, sandboxed=app.may_run_checks, earlier_checks=found_checks)
+        self._plan = plan_project_checks(
+            self._root,
+            sandboxed=app.may_run_checks,
+            earlier_checks=found_checks,
+            has_types=app.settings.team.validate_types,
+        )
         self.toolbox = build_team_toolbox(app, self._root, self._plan.run, self._tool_source)
         self._queue = MergeQueue(
             run=team.team_id,

@@ -17,7 +17,7 @@ from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, re
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import build_coder, require_delivery
 from greenroom.app.runs.checks import read_worktree_setup
-from greenroom.app.runs.workspaces import refuse_large_folder, remove_old_team_runs
+from greenroom.app.runs.workspaces import begin_with_change, refuse_large_folder, remove_old_team_runs
 from greenroom.app.runtime import Runtime
 from greenroom.app.teams.analysis import TeamAnalyst
 from greenroom.app.toolset.custom import find_tool_source
@@ -192,10 +192,11 @@ async def create_team_run(
     setup: bool = False,
     confirms: bool = False,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
+    team_id: TeamId | None = None,
 ) -> TeamId:
     """Create a team run from a checked plan; it does not start yet. `profiles` are equipped, by name.
 
-    With `splits`, the design of an architect can split the code if that is one subtask.
+    With `splits`, the design of an architect can split the code if that is one subtask. `team_id` sets its id.
     """
     agents = name_members(plan.subtasks)
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
@@ -208,15 +209,28 @@ async def create_team_run(
     services = tuple(AgentId(spec.name) for spec in SYSTEM_AGENTS if spec.tools)
     task = AddTask(name=name, intention=plan.request, manager=LEAD, group=services, stages=(stage,))
     return await runtime.create(
-        TEAM_RUN, members, capabilities_name=TEAM_RUN, workspace=workspace, limits=limits, first_intents=(task,)
+        TEAM_RUN,
+        members,
+        capabilities_name=TEAM_RUN,
+        workspace=workspace,
+        limits=limits,
+        first_intents=(task,),
+        team_id=team_id,
     )
 
 
 async def create_planned_run(
-    app: AppContext, analyst: TeamAnalyst, plan: Plan, limits: Limits, wanted: RunFlags = DEFAULT_RUN_FLAGS
+    app: AppContext,
+    analyst: TeamAnalyst,
+    plan: Plan,
+    limits: Limits,
+    wanted: RunFlags = DEFAULT_RUN_FLAGS,
+    *,
+    follows: TeamId | None = None,
 ) -> TeamId:
     """Create the team run of a checked plan in the current workspace, with its settings; it does not start yet.
 
+    If it `follows` another run, it begins with the change of that run, and its own change contains it.
     Raise `WorldFault` if no model is configured, or one has no price and `limits` cap the money.
     """
     settings, root = analyst.settings, app.root
@@ -226,6 +240,7 @@ async def create_planned_run(
     for name in {analyst.model, *(read_model_name(specialists[subtask.agent]) for subtask in plan.subtasks)}:
         refuse_unpriced(app.get_model(name), limits)
     await remove_old_team_runs(app.runtime, settings.keep_days, SystemClock().now())
+    former = (await app.runtime.state(follows)).team if follows is not None else None
     return await create_team_run(
         app.runtime,
         evolve(plan, max_concurrent=min(plan.max_concurrent, settings.max_concurrent_agents)),
@@ -239,4 +254,5 @@ async def create_planned_run(
         setup=bool(read_worktree_setup(root, sandboxed=app.is_sandboxed).line),
         confirms=not (wanted.allow_unverified or (app.is_auto_approved and app.is_attended)),
         wanted=wanted,
+        team_id=await begin_with_change(former, app.steps) if former is not None else None,
     )

@@ -32,7 +32,7 @@ from greenroom.app.conversation.chat_input import (
 )
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.messages import translate
-from greenroom.cli.commands.run import NestedOutput, start_team
+from greenroom.cli.commands.run import start_team
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.chat import ChatScreen
@@ -48,6 +48,7 @@ from greenroom.cli.options import (
     join_words,
     read_piped,
 )
+from greenroom.cli.render.progress import NestedOutput
 from greenroom.cli.render.questions import PROMPT
 from greenroom.cli.render.words import shorten
 from greenroom.cli.start import RunPlan, ask_trust, new_limits, plan_run

@@ -1,7 +1,8 @@
-"""`greenroom plan` and `replan`: what a team would do, and another plan for a team that runs."""
+"""`greenroom plan`, `replan` and `report`: what a team would do, another plan while it runs, and what it did."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +13,14 @@ from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import create_file
 from greenroom.app.teams.analysis import TeamProposal, complete_plan, refuse_disabled
+from greenroom.app.teams.integration import IntegratedResult, describe_result, integrate_results, plan_follow_up
 from greenroom.app.teams.replan import build_replan, read_plan
+from greenroom.cli.commands.run import start_team
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import (
     PlannerOption,
+    TeamChoice,
     edit_plan,
     keep_draft,
     make_parser,
@@ -24,8 +28,23 @@ from greenroom.cli.interactive.plan_review import (
     read_named_file,
     render_proposal,
 )
-from greenroom.cli.options import DEFAULT_OPTIONS, Id, ModelName, RunOptions, ToDo, read_request
+from greenroom.cli.options import (
+    DEFAULT_OPTIONS,
+    AllowUnverified,
+    ApplyOption,
+    BranchOption,
+    Id,
+    ModelName,
+    NonInteractive,
+    RunOptions,
+    ToDo,
+    Yes,
+    read_apply_mode,
+    read_request,
+)
+from greenroom.cli.render.integration import render_markdown, render_text
 from greenroom.cli.render.output import strip_control_characters
+from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, to_full_dict
@@ -33,6 +52,7 @@ from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import HAND_IN
+from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan import Plan
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -137,6 +157,63 @@ async def replan(
         cli.progress.note(translate("report.continue", command=render_command(cli, "resume", team)))
     parts = [to_full_dict(part) for part in plan.subtasks]
     return cli.out.result("ok", Exit.DONE, team=team, subtasks=parts, kept=kept)
+
+
+async def report(
+    cli: Invocation,
+    name: Id,
+    *,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown.")] = False,
+    apply_suggestions: Annotated[
+        bool, typer.Option("--apply-suggestions", help="Start a run that applies the review's suggestions.")
+    ] = False,
+    yes: Yes = False,
+    apply: ApplyOption = False,
+    branch: BranchOption = None,
+    allow_unverified: AllowUnverified = False,
+    non_interactive: NonInteractive = False,
+    model: ModelName = "",
+    options: RunOptions = DEFAULT_OPTIONS,
+) -> Exit:
+    """Report what a team did, and what was not verified.
+
+    Contributions, checks, coverage, conflicts, reviews, cost and time. With --apply-suggestions a new run begins with
+    the change and applies what the review suggests; apply that run instead.
+
+    Examples:
+      greenroom report last
+      greenroom report last --markdown > report.md
+      greenroom report last --apply-suggestions
+
+    Exit codes: 0; 1 the new run failed, or a check did; 2; 3; 4; 5; 6; 7.
+    """
+    cli.app.set_attendance(yes=yes, non_interactive=non_interactive)
+    apply_mode = read_apply_mode(branch, apply=apply)
+    team, least = (await resolve_id(cli.runtime, name)).team, cli.app.settings.team.min_coverage
+    result = await integrate_results(cli.app, team)
+    if not apply_suggestions:
+        asks = cli.is_attended and not markdown
+        text = render_markdown(result, least) if markdown else render_text(result, least, is_detailed=not asks)
+        cli.out.write(strip_control_characters(text))
+        if not asks or not _choose_action(cli, result, least):
+            return cli.out.result("ok", Exit.DONE, team=team, **describe_result(result))
+    plan, workspace = plan_follow_up(result.report), (await cli.runtime.state(team)).team.workspace
+    if workspace != str(cli.app.root):
+        raise make_refusal("other_folder", translate("integration.other_folder", team=team, workspace=workspace))
+    options.apply(cli.app)
+    analyst = await open_analyst(cli, model.strip())
+    choice = TeamChoice(analyst=analyst, plan=analyst.assess(plan).plan)
+    return await start_team(cli, choice, RunFlags(allow_unverified=allow_unverified), apply_mode, follows=team)
+
+
+def _choose_action(cli: Invocation, result: IntegratedResult, least: int) -> bool:
+    """Ask what to do with a report, and show the detail; return whether the review's suggestions are to be applied."""
+    with suppress(PersonLeft):
+        while (word := ask_line(translate("integration.choose")).strip().lower()) not in ("", "c", "close"):
+            if word in ("s", "suggestions"):
+                return True
+            cli.out.write(strip_control_characters(render_text(result, least)))
+    return False
 
 
 def _find_kept(state: TeamState, plan: Plan) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shutil
@@ -10,10 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, TextIO
+from typing import Annotated, Final
 
 import typer
-from rich.console import RenderableType
 
 from greenroom.app.conversation.capability_names import ASK, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
@@ -24,6 +22,7 @@ from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, p
 from greenroom.app.runs.report import RunReport, build_report
 from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder
 from greenroom.app.settings.schema import LimitSettings
+from greenroom.app.teams.integration import describe_result, integrate_results
 from greenroom.app.teams.start import LEAD, create_planned_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
@@ -52,8 +51,9 @@ from greenroom.cli.options import (
     read_request,
 )
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.render.output import Output, strip_control_characters
-from greenroom.cli.render.progress import Progress
+from greenroom.cli.render.integration import render_summary
+from greenroom.cli.render.output import strip_control_characters
+from greenroom.cli.render.progress import NestedOutput
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
 from greenroom.cli.start import RunPlan, describe_limits, plan_run
@@ -269,15 +269,24 @@ async def _open_workspace(cli: Invocation, root: Path, apply_mode: ApplyMode) ->
 
 
 async def start_team(
-    cli: Invocation, choice: TeamChoice, wanted: RunFlags, apply_mode: ApplyMode, count: int | None = None
+    cli: Invocation,
+    choice: TeamChoice,
+    wanted: RunFlags,
+    apply_mode: ApplyMode,
+    count: int | None = None,
+    *,
+    follows: TeamId | None = None,
 ) -> Exit:
-    """Start the team of a plan, follow it, and report its change; with a `count`, so many teams, and compare them."""
+    """Start the team of a plan, follow it, and report its change; with a `count`, so many teams, and compare them.
+
+    If it `follows` another run, it begins with the change of that one.
+    """
     if choice.plan is None:
         cli.progress.note(translate("run.plan_cancelled"), style="bold")
         return cli.out.result("cancelled", Exit.FAILED)
     root, limits = cli.app.root, cli.app.settings.limits
     await _open_workspace(cli, root, apply_mode)
-    create = partial(create_planned_run, cli.app, choice.analyst, choice.plan, limits.limits, wanted)
+    create = partial(create_planned_run, cli.app, choice.analyst, choice.plan, limits.limits, wanted, follows=follows)
     if count:
         return await _start_candidates(cli, [create] * count, choice.analyst.model, limits, apply_mode)
     team = await create()
@@ -355,7 +364,8 @@ def make_view(cli: Invocation, kit: str) -> RunView:
 async def _run_to_end(
     cli: Invocation, view: RunView, team: TeamId, root: Path, apply_mode: ApplyMode, *, new: bool
 ) -> Exit:
-    if not settle_checks(cli, root, sandboxed=cli.app.may_run_checks):
+    has_types = cli.app.settings.team.validate_types or not isinstance(view, TeamView)
+    if not settle_checks(cli, root, sandboxed=cli.app.may_run_checks, has_types=has_types):
         cli.progress.note(translate("run.not_started", command=render_command(cli, "resume", team)), style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
     ending = await follow_attended(cli, team, new=new, listen=RunInput(cli, team, view).open)
@@ -375,9 +385,9 @@ PROGRAM_NAME: Final = re.compile(r"[^\s/=$(){}\"'`|&;<>\\]+")
 """A word that can only be the name of a program: not a variable, a path or shell syntax."""
 
 
-def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool) -> CheckPlan | None:
+def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool, has_types: bool = True) -> CheckPlan | None:
     """Print the checks of the change, after asking about new ones, unless with --yes; None if the person left."""
-    plan = plan_project_checks(root, sandboxed=sandboxed)
+    plan = plan_project_checks(root, sandboxed=sandboxed, has_types=has_types)
     if plan.unapproved and cli.is_attended and not cli.app.is_auto_approved:
         try:
             chosen = _choose_checks(cli, plan, root)
@@ -385,7 +395,7 @@ def settle_checks(cli: Invocation, root: Path, *, sandboxed: bool) -> CheckPlan 
             return None
         if chosen is not None:
             open_choices().save(root, chosen, plan.unapproved)
-            plan = plan_project_checks(root, sandboxed=sandboxed)
+            plan = plan_project_checks(root, sandboxed=sandboxed, has_types=has_types)
     else:
         for check in plan.run:
             text = translate("run.check", name=check.name, line=check.line, why=check.why.rstrip("."))
@@ -455,6 +465,8 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
     line_styles = {"!": "yellow", **{translate(f"states.{name}"): style for name, style in VERDICT_STYLES.items()}}
     for line in report.lines:
         cli.progress.note(line, style=next((line_styles[word] for word in line_styles if line.startswith(word)), ""))
+    if isinstance(view, TeamView):
+        team_fields |= await _report_integration(cli, team)
     apply_result = await _apply_verified(cli, team, apply_mode, report) if apply_mode is not None else None
     if report.diff.changes and (apply_result is None or not apply_result.done):
         await _offer_change(cli, team)
@@ -472,6 +484,15 @@ async def _report_run(cli: Invocation, view: RunView, team: TeamId, ending: Endi
         unfinished += translate("run.rest_on_branch" if apply_mode else "run.rest_applied", name=apply_mode)
     final_ending = evolve(ending, fault=fault or unfinished, unverified=code, why=why)
     return report_ending(cli, team, final_ending, printed=printed, extra_fields=extra_fields, has_head=True)
+
+
+async def _report_integration(cli: Invocation, team: TeamId) -> dict[str, object]:
+    """Show the integration report of a team run in short; return it as a field for programs."""
+    result = await integrate_results(cli.app, team)
+    for line in render_summary(result, cli.app.settings.team.min_coverage):
+        cli.progress.note(strip_control_characters(line))
+    cli.progress.note(translate("integration.more", command=render_command(cli, "report", team)))
+    return {"integration": describe_result(result)}
 
 
 async def _build_report(cli: Invocation, ending: Ending) -> RunReport:
@@ -508,28 +529,6 @@ class ApplyResult:
     fields: Data
     done: bool = False
     fault: str = ""
-
-
-class NestedOutput(Output):
-    """The output of a command that runs inside another: its text becomes progress, and its result is kept.
-
-    With `stream`, the answer and patches are written there.
-    """
-
-    def __init__(self, progress: Progress, stream: TextIO | None = None) -> None:
-        super().__init__("text", stream or io.StringIO())
-        self.fields: Data = {}
-        self._progress = progress
-
-    def show(self, *what: RenderableType) -> None:
-        """Print as progress."""
-        for text in what:
-            self._progress.note(str(text))
-
-    def result(self, status: str, code: Exit, /, **fields: object) -> Exit:
-        """Keep the result: the outer command has its own."""
-        self.fields = {"status": status, **fields}
-        return code
 
 
 async def _apply_verified(cli: Invocation, team: TeamId, name: str, report: RunReport) -> ApplyResult:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import logging
 import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, ParamSpec
+from typing import Final, ParamSpec, TextIO
 
 from rich.console import RenderableType
 from rich.live import Live as LiveArea
@@ -17,9 +18,11 @@ from rich.text import Text
 
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.messages import translate
-from greenroom.cli.render.output import Console
+from greenroom.cli.exit_codes import Exit
+from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.team import EventLine, TeamHistory, colour, is_organisation, render_team
 from greenroom.cli.setup import CommandSetup
+from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import Failed, Retried
 from greenroom.core.state.step import Step
@@ -228,6 +231,28 @@ def progress_for(setup: CommandSetup) -> Progress:
     return (
         LineProgress(console, everything=setup.verbose) if is_plain else RowProgress(console, everything=setup.verbose)
     )
+
+
+class NestedOutput(Output):
+    """The output of a command that runs inside another: its text becomes progress, and its result is kept.
+
+    With `stream`, the answer and patches are written there.
+    """
+
+    def __init__(self, progress: Progress, stream: TextIO | None = None) -> None:
+        super().__init__("text", stream or io.StringIO())
+        self.fields: Data = {}
+        self._progress = progress
+
+    def show(self, *what: RenderableType) -> None:
+        """Print as progress."""
+        for text in what:
+            self._progress.note(str(text))
+
+    def result(self, status: str, code: Exit, /, **fields: object) -> Exit:
+        """Keep the result: the outer command has its own."""
+        self.fields = {"status": status, **fields}
+        return code
 
 
 class DeferredDisplay:

@@ -1,0 +1,401 @@
+"""The integration report of a team run, from its log: outputs, conflicts and their resolutions, merge, validation.
+
+It also says what was not verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from greenroom.app.context import AppContext
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.messages import shorten_names, to_one_line, translate
+from greenroom.app.messages.findings import render_finding
+from greenroom.app.runs.report import build_report
+from greenroom.app.runs.workspaces import RunChange, find_change
+from greenroom.app.teams.report import Contribution, describe_missing, find_stage, list_contributions
+from greenroom.app.teams.start import CODE_WRITER
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.errors import make_refusal
+from greenroom.core.base.ids import AgentId, SubtaskId, TeamId, agent_of
+from greenroom.core.base.records import Data, record, to_full_dict
+from greenroom.core.ports.checks import CheckReport
+from greenroom.core.ports.workspace import PathChange
+from greenroom.core.state.step import Step, StepEnded, StepInterrupted
+from greenroom.core.state.team import OwnerChanged
+from greenroom.runs.verdict import DELIVER, Receipt, Verdict, find_base_report, read_report
+from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
+from greenroom.teamwork.plan_graph import OWN_SUBTASKS, may_overlap
+from greenroom.teamwork.validation import (
+    Coverage,
+    MergedOutput,
+    ReportedTests,
+    SubtaskOutput,
+    ValidationIssue,
+    ValidationResult,
+    classify_file,
+    find_syntax_fault,
+    merge_outputs,
+    parse_coverage,
+    read_outputs,
+    validate,
+)
+
+SUGGESTIONS: Final = "suggestions"
+"""The subtask of a follow-up run."""
+
+CONFLICTS_KEY: Final = "conflicts"
+"""The key of the conflict records in the result of a step that merged, or that settled a conflict."""
+
+
+@record
+class IntegrationSummary:
+    """The figures of a team run: times in seconds, `cost` in dollars. `serial_seconds` is what the plan expects if one
+    subtask runs after the other, `work_seconds` what they took together. `verdict` is the state of the change."""
+
+    total_agents: int
+    total_subtasks: int
+    completed_subtasks: int
+    failed_subtasks: int
+    total_duration: float
+    files_modified: int
+    lines_changed: int
+    tests_added: int | None
+    coverage: float | None
+    coverage_source: str
+    verdict: str
+    cost: float
+    serial_seconds: float
+    work_seconds: float
+
+
+@record
+class ProfileContribution:
+    """What the agents of one profile contributed. An agent can have several subtasks."""
+
+    agents: tuple[str, ...]
+    subtasks: tuple[str, ...]
+    completed: int
+    files: tuple[str, ...]
+    lines_added: int
+    lines_removed: int
+    seconds: float
+    tokens: int
+    cost: float
+
+
+@record
+class ReviewScore:
+    """What a review said. Each round is a subtask."""
+
+    subtask: str
+    score: int | None
+    issues: int
+    requires_changes: bool
+
+
+@record
+class WriteSetRecord:
+    """What a subtask was expected to change, and what it changed: `outside` was not planned, `unused` not needed."""
+
+    subtask: str
+    planned: tuple[str, ...]
+    changed: tuple[str, ...]
+    outside: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+@record
+class IntegrationReport:
+    """The report of a team run. `agent_contributions` are by profile, `summaries` are the agents' own, by subtask.
+
+    `suggestions` are lines of the last reviews. `not_verified` are sentences.
+    """
+
+    execution_id: str
+    summary: IntegrationSummary
+    agent_contributions: Mapping[str, ProfileContribution]
+    validation_result: ValidationResult
+    recommendations: tuple[str, ...]
+    checks: tuple[Receipt, ...]
+    reviews: tuple[ReviewScore, ...]
+    suggestions: tuple[str, ...]
+    write_sets: tuple[WriteSetRecord, ...]
+    summaries: Mapping[str, str]
+    not_verified: tuple[str, ...]
+
+
+@record
+class IntegratedResult:
+    """The integrated work of a team. `conflicts` is how many there were; `resolutions` are their records."""
+
+    outputs: Mapping[str, tuple[SubtaskOutput, ...]]
+    merged: MergedOutput
+    validation: ValidationResult
+    report: IntegrationReport
+    conflicts: int
+    resolutions: tuple[Data, ...]
+
+
+async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
+    """Build the integration report of a team run. Raise `RefusedError` for other runs."""
+    state, settings = await app.runtime.state(team), app.settings.team
+    stage, steps = await find_stage(app.runtime, state), await app.steps(team)
+    if stage is None:
+        raise make_refusal("no_team_run", translate("integration.no_team_run", team=team))
+    spent, stops, first, last = await _read_figures(app, team, steps)
+    everything = list_contributions(stage, steps, spent, last, stops)
+    rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
+    outputs = {row.subtask.name: read_outputs(row.changes.files, row.subtask.output) for row in rows}
+    resolutions = find_resolutions(steps)
+    change = await find_change(state.team, app.steps)
+    run, checks = await build_report(change, steps), _find_checks(steps)
+    coverage = await _find_coverage(app, checks, outputs)
+    tests_added = _count_new_tests(find_base_report(steps), checks)
+    merged = merge_outputs(outputs, run.diff.changes, run.verdict.receipts, coverage, tests_added)
+    faults, unknown = await _check_syntax(change, run.diff.changes) if settings.validate_syntax else ({}, ())
+    reviews = tuple(_read_reviews(rows))
+    score = next((review.score for review in reversed(reviews) if review.score is not None), None)
+    validation = validate(merged, run.verdict, settings, coverage, syntax_faults=faults, review_score=score)
+    gaps = (*_list_doubts(run.verdict, checks), *_list_gaps(settings, coverage, unknown), describe_missing(stage))
+    profiles = {name: agent.spec.name for name, agent in state.agents.items()}
+    millis = last - first - sum(until - since for since, until in stops)
+    report = IntegrationReport(
+        execution_id=team,
+        summary=_summarise(rows, merged, coverage, verdict=run.verdict.state, millis=millis, spent=spent.values()),
+        agent_contributions=_sum_contributions(rows, profiles),
+        validation_result=validation,
+        recommendations=tuple(dict.fromkeys(map(_recommend, validation.issues))),
+        checks=run.verdict.receipts,
+        reviews=reviews,
+        suggestions=list_suggestions(rows),
+        write_sets=tuple(_compare_write_set(row) for row in rows if row.subtask.writes and row.changes.file_count),
+        summaries={row.subtask.name: row.subtask.summary for row in rows},
+        not_verified=tuple(filter(None, gaps)),
+    )
+    return IntegratedResult(
+        outputs=outputs,
+        merged=merged,
+        validation=validation,
+        report=report,
+        conflicts=len(resolutions),
+        resolutions=resolutions,
+    )
+
+
+async def _read_figures(
+    app: AppContext, team: TeamId, steps: Iterable[Step]
+) -> tuple[Mapping[tuple[AgentId, SubtaskId | None], Amounts], Sequence[tuple[int, int]], int, int]:
+    """Return what was spent on each subtask, when no process ran the team, and the first and last time."""
+    subtasks = {step.step_id: step.subtask_id for step in steps}
+    spent, stops = dict[tuple[AgentId, SubtaskId | None], Amounts](), list[tuple[int, int]]()
+    first = last = 0
+    async for logged in app.runtime.events(team):
+        match logged.event:
+            case StepEnded() | StepInterrupted() as ended:
+                part = (agent_of(ended.step_id), subtasks.get(ended.step_id))
+                spent[part] = spent.get(part, NOTHING).plus(ended.spent)
+            case OwnerChanged(at=at) if last:
+                stops.append((last, at))
+            case _:
+                pass
+        first, last = first or logged.event.at, logged.event.at
+    return spent, stops, first, last
+
+
+def _summarise(
+    rows: Sequence[Contribution],
+    merged: MergedOutput,
+    coverage: Coverage,
+    *,
+    verdict: str,
+    millis: int,
+    spent: Iterable[Amounts],
+) -> IntegrationSummary:
+    metrics, states = merged.metrics, [row.subtask.state for row in rows]
+    return IntegrationSummary(
+        total_agents=len({row.subtask.agent for row in rows}),
+        total_subtasks=len(rows),
+        completed_subtasks=states.count("finished"),
+        failed_subtasks=states.count("failed"),
+        total_duration=millis / 1000,
+        files_modified=metrics.total_files,
+        lines_changed=metrics.lines_added + metrics.lines_removed,
+        tests_added=metrics.tests_added,
+        coverage=coverage.percent,
+        coverage_source=coverage.source,
+        verdict=verdict,
+        cost=sum(amounts.money for amounts in spent) / MILLIONTHS_PER_DOLLAR,
+        serial_seconds=sum(row.subtask.seconds for row in rows),
+        work_seconds=sum(row.millis for row in rows) / 1000,
+    )
+
+
+def find_resolutions(steps: Iterable[Step]) -> tuple[Data, ...]:
+    """Return the newest record of each conflict: by subtask, kind and file."""
+    found = dict[tuple[object, ...], Data]()
+    for step in steps:
+        listed = (step.result or {}).get(CONFLICTS_KEY)
+        for row in listed if isinstance(listed, Sequence) else ():
+            if isinstance(row, Mapping) and "type" in row:
+                found[step.subtask_id, row["type"], row.get("path"), row.get("description")] = row
+    return tuple(found.values())
+
+
+def _find_checks(steps: Sequence[Step]) -> CheckReport | None:
+    """Return the last report of the checks on the whole change."""
+    delivered = (read_report(step) for step in reversed(steps) if step.work.executor == DELIVER)
+    return next((report for report in delivered if report is not None), None)
+
+
+async def _find_coverage(
+    app: AppContext, checks: CheckReport | None, outputs: Mapping[str, Sequence[SubtaskOutput]]
+) -> Coverage:
+    """Return the lowest coverage that a check printed; without one, the last that a specialist claims."""
+    measured = list[Coverage]()
+    for entry in checks.checks if checks is not None else ():
+        text = (await app.blob(entry.output)).decode(errors="replace") if entry.kind == "test" and entry.output else ""
+        if (percent := parse_coverage(text)) is not None:
+            measured.append(Coverage(percent=percent, source="measured", check=entry.check))
+    if measured:
+        return min(measured, key=lambda coverage: coverage.percent or 0)
+    claims = [part.coverage for parts in outputs.values() for part in parts if isinstance(part, ReportedTests)]
+    known = [claim for claim in claims if claim is not None]
+    return Coverage(percent=known[-1], source="claimed") if known else Coverage()
+
+
+def _count_new_tests(base: CheckReport | None, checks: CheckReport | None) -> int | None:
+    """Return how many tests more there are than on the base commit; None if no check ran on both."""
+    if base is None or checks is None:
+        return None
+    before, now = (
+        {
+            entry.check: entry.passed + entry.failing + entry.skipped
+            for entry in report.checks
+            if entry.kind == "test" and entry.outcome != "could_not_run"
+        }
+        for report in (base, checks)
+    )
+    both = before.keys() & now.keys()
+    return sum(now[name] - before[name] for name in both) if both else None
+
+
+async def _check_syntax(change: RunChange, changes: Sequence[PathChange]) -> tuple[Mapping[str, str], Sequence[str]]:
+    """Return the files whose syntax became wrong, with details, and the code whose syntax cannot be checked here."""
+    faults, unknown = dict[str, str](), list[str]()
+    for path in (item.path for item in changes if item.kind in ("added", "changed", "renamed") and not item.target):
+        now, before = [await change.workspace.read(commit, path) for commit in (change.tip, change.snapshot.commit)]
+        fault = find_syntax_fault(path, now) if now is not None else ""
+        if fault and not (before is not None and find_syntax_fault(path, before)):
+            faults[path] = fault
+        unknown += [path] if fault is None and classify_file(path) != "documentation" else []
+    return faults, unknown
+
+
+def _read_reviews(rows: Iterable[Contribution]) -> Iterator[ReviewScore]:
+    for row in rows:
+        if (review := row.review) is not None:
+            yield ReviewScore(
+                subtask=row.subtask.name,
+                score=review.overall_score,
+                issues=len(review.faults),
+                requires_changes=review.requires_changes,
+            )
+
+
+def list_suggestions(rows: Iterable[Contribution]) -> tuple[str, ...]:
+    """Return what the last review of each reviewer asks for or suggests, one line each."""
+    reviews = {row.subtask.agent: review for row in rows if (review := row.review) is not None}
+    found = list[str]()
+    for review in reviews.values():
+        found += map(str, review.faults)
+        found += [
+            to_one_line(f"{item.priority}: {item.description} {item.example or ''}".rstrip())
+            for item in review.suggestions
+        ]
+    return tuple(dict.fromkeys(found))
+
+
+def _sum_contributions(
+    rows: Sequence[Contribution], profiles: Mapping[AgentId, str]
+) -> Mapping[str, ProfileContribution]:
+    found = dict[str, list[Contribution]]()
+    for row in rows:
+        found.setdefault(profiles.get(row.subtask.agent, row.subtask.agent), []).append(row)
+    return {profile: _sum_rows(own) for profile, own in found.items()}
+
+
+def _sum_rows(rows: Sequence[Contribution]) -> ProfileContribution:
+    return ProfileContribution(
+        agents=tuple(dict.fromkeys(row.subtask.agent for row in rows)),
+        subtasks=tuple(row.subtask.name for row in rows),
+        completed=sum(row.subtask.state == "finished" for row in rows),
+        files=tuple(dict.fromkeys(path for row in rows for path in row.changes.files)),
+        lines_added=sum(row.changes.added for row in rows),
+        lines_removed=sum(row.changes.removed for row in rows),
+        seconds=sum(row.millis for row in rows) / 1000,
+        tokens=sum(row.spent.tokens for row in rows),
+        cost=sum(row.spent.money for row in rows) / MILLIONTHS_PER_DOLLAR,
+    )
+
+
+def _compare_write_set(row: Contribution) -> WriteSetRecord:
+    planned, changed = row.subtask.writes, row.changes.files
+    unused = tuple(pattern for pattern in planned if not any(may_overlap(path, pattern) for path in changed))
+    return WriteSetRecord(
+        subtask=row.subtask.name, planned=planned, changed=changed, outside=row.changes.outside, unused=unused
+    )
+
+
+def plan_follow_up(report: IntegrationReport) -> Plan:
+    """Return the plan of a run that applies the review's suggestions. Raise `RefusedError` if there are none."""
+    team, lines = report.execution_id, "\n".join(f"- {line}" for line in report.suggestions)
+    if not lines:
+        raise make_refusal("no_suggestions", translate("integration.no_suggestions", team=team))
+    title, duty = translate("integration.follow_up", team=team), translate("integration.apply_them", lines=lines)
+    part = PlannedSubtask(id=SUGGESTIONS, agent=CODE_WRITER, name=title, description=duty)
+    return Plan(request=title, subtasks=(part,), source="file")
+
+
+def describe_result(result: IntegratedResult) -> Data:
+    """Return the result as data for programs, with all fields."""
+    return {name: _to_data(value) for name, value in to_full_dict(result).items()}
+
+
+def _to_data(value: object) -> object:
+    match value:
+        case msgspec.Struct():
+            return {name: _to_data(part) for name, part in to_full_dict(value).items()}
+        case Mapping():
+            return {str(name): _to_data(part) for name, part in value.items()}
+        case tuple() | list():
+            return [_to_data(part) for part in value]
+        case _:
+            return value
+
+
+def _recommend(issue: ValidationIssue) -> str:
+    return f"{issue.file}: {issue.suggestion}" if issue.file else issue.suggestion
+
+
+def _list_doubts(verdict: Verdict, checks: CheckReport | None) -> Iterator[str]:
+    """Yield what the project's checks say nothing about."""
+    for finding in (*verdict.reasons, *verdict.notes):
+        if verdict.state == "unverified" or finding.code in ("does_not_judge", "uncovered", "not_rebuilt"):
+            yield render_finding(finding)
+    yield from checks.left if checks is not None else ()
+
+
+def _list_gaps(settings: TeamSettings, coverage: Coverage, unknown: Sequence[str]) -> Iterator[str]:
+    """Yield what was not measured, or not wanted."""
+    if coverage.source != "measured":
+        yield translate(f"integration.coverage_{coverage.source}")
+    if not settings.validate_syntax:
+        yield translate("integration.no_syntax")
+    if not settings.validate_types:
+        yield translate("integration.no_types")
+    if unknown:
+        yield translate("integration.unknown_syntax", names=shorten_names(unknown))
+    yield translate("integration.claims")
