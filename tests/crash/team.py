@@ -9,16 +9,19 @@ import random
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.queues import Queue
 from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen, TimeoutExpired, run
 from typing import NamedTuple
+from unittest.mock import patch
 
 from greenroom.cli.commands.demo import SETTINGS
 from greenroom.core.ports.model import ModelRequest
 from greenroom.core.state.step import StepEnded
+from greenroom.teamwork.merge_queue import MergeTool
+from greenroom.teamwork.plan import Plan
 from greenroom.testing import demo_run, demo_team
 from greenroom.testing.demo_run import fingerprint
 from greenroom.testing.scripted import Cue, ScriptedCall
@@ -36,6 +39,7 @@ from tests.app.teams.play import (
     reads,
     writes,
 )
+from tests.app.teams.test_merging import RIGHT, run_unasked, writer_that_mends
 from tests.app.teams.test_review_loop import mends
 from tests.crash.lives import UNFINISHED, DyingLog, Moment, fork_server
 
@@ -59,7 +63,10 @@ def _review(request: ModelRequest) -> ScriptedCall:
 
 
 REVIEW_CUES = (*mends("code-writer-1", "shop/tax.py", "tax = None\n", TAX), Cue(agent="review-1", reply=_review))
-STORIES = {"team": (PLAN, CUES), "review": (REVIEW_PLAN, REVIEW_CUES)}
+MERGED = {"shop/cart.py": RIGHT, "shop/discount.py": DISCOUNT}
+MERGE_PLAN = make_plan(part("code-1"), part("code-2"))
+MERGE_CUES = (*writer_that_mends("code-writer-1"), *writes("code-writer-2", "shop/discount.py", DISCOUNT))
+STORIES = {"team": (PLAN, CUES), "review": (REVIEW_PLAN, REVIEW_CUES), "merge": (MERGE_PLAN, MERGE_CUES)}
 """What a process plays: its plan and its replies, which depend on nothing that a process remembers."""
 
 LONGEST = 9.0
@@ -89,6 +96,12 @@ def _move_into(folder: Path) -> None:
 async def _life(at: int, moment: Moment, pace: float, story: str) -> str:
     DyingLog.at, DyingLog.moment = at, moment
     plan, cues = STORIES[story]
+    targets = run_unasked if story == "merge" else MergeTool.targets
+    with patch.object(MergeTool, "targets", targets):
+        return await _play(plan, cues, pace)
+
+
+async def _play(plan: Plan, cues: Sequence[Cue], pace: float) -> str:
     async with TeamPlay.open(*cues, pace=pace, store=DyingLog) as play:
         if not play.team or not (await play.runtime.state(play.team)).team.tasks_made:
             # The last process ended before the work was requested: nothing has been promised yet.

@@ -11,7 +11,7 @@ import pytest
 from greenroom.testing.demo_run import fingerprint
 from tests.app.teams.play import make_repository
 from tests.crash.lives import Moment
-from tests.crash.team import FILES, REVIEWED, TeamStory, live, look
+from tests.crash.team import FILES, MERGED, REVIEWED, TeamStory, live, look
 from tests.tiers import has_bubblewrap
 
 needs_sandbox = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
@@ -84,6 +84,36 @@ def test_a_review_can_be_killed_at_every_commit() -> None:
     while is_killed:
         with tempfile.TemporaryDirectory(prefix="greenroom-team-") as name:
             points, is_killed = points + 1, crash_review(Path(name), points + 1, "after")
+    assert points > 25
+
+
+def crash_merge(folder: Path, at: int, moment: Moment) -> bool:
+    """Kill a run whose work goes back to its author once, and let another process end it."""
+    make_repository(folder / "shop")
+    before = fingerprint(folder / "shop")
+    first = live(folder, at=at, moment=moment, story="merge")
+    assert first in (0, KILLED)
+    assert first == 0 or live(folder, story="merge") == 0
+    found = look(folder)
+    assert (found.files, found.twice, found.fingerprint) == (MERGED, (), before)
+    assert found.worktrees <= {"main"}
+    return first == KILLED
+
+
+@pytest.mark.parametrize(("at", "moment"), [(14, "after"), (18, "before"), (22, "after"), (26, "before")])
+def test_a_team_killed_while_it_merges_ends_like_one_that_was_not(tmp_path: Path, at: int, moment: Moment) -> None:
+    assert crash_merge(tmp_path, at, moment)
+
+
+@pytest.mark.prove
+@pytest.mark.timeout(4000)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_merges_can_be_killed_at_every_commit(moment: Moment) -> None:
+    points, is_killed = 0, True
+    while is_killed:
+        with tempfile.TemporaryDirectory(prefix="greenroom-team-") as name:
+            points, is_killed = points + 1, crash_merge(Path(name), points + 1, moment)
+    print(f"\n{points - 1} crash points {moment} a commit of a run with merges, the same tree each time")
     assert points > 25
 
 

@@ -12,6 +12,7 @@ from greenroom.app.teams import start
 from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import Data, evolve
+from greenroom.core.ports.tool import Target
 from greenroom.core.rules.intents import FinishSubtask, PauseTask, ResumeTask
 from greenroom.core.state.stage import Subtask
 from greenroom.runs.verdict import find_verdict, read_report
@@ -45,10 +46,15 @@ BOTH_CUES = (
 )
 
 
+def run_unasked(_: MergeTool, __: Data) -> tuple[Target, ...]:
+    """Return no command lines: there is nothing to ask about."""
+    return ()
+
+
 @pytest.fixture(autouse=True)
 def unasked(shop: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Checks run without a question, as in a sandbox."""
-    monkeypatch.setattr(MergeTool, "targets", lambda _, __: ())
+    monkeypatch.setattr(MergeTool, "targets", run_unasked)
     return shop
 
 
