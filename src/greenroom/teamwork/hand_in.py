@@ -201,7 +201,7 @@ class HandInTool(CardedTool):
         if MERGE_QUEUE not in context.state.agents:
             return (await run.diff()).changes
         fork = await run.workspace.find_fork(run.run, run.thread, MAIN_THREAD)
-        return (await run.workspace.diff(fork, await run.worktree.tip())).changes
+        return (await run.workspace.diff(fork, await run.worktree.tip(), limit=0)).changes
 
     async def _integrate(self, context: StepContext, end: FinishSubtask, result: Data) -> tuple[FinishSubtask, Data]:
         """Merge the work at once, in a run that was started before there was a merge queue."""

@@ -100,7 +100,8 @@ class Judgement:
 
 @dataclass(slots=True, kw_only=True)
 class MergeQueue:
-    """What the merges of one run share in this process: judgements by tree, and failures that are put off."""
+    """What the merges of one run share in this process: judgements by tree, failures that are put off, and the `paths`
+    of the last commit at which work started."""
 
     run: str
     workspace: Workspace
@@ -111,6 +112,7 @@ class MergeQueue:
     asks_person: bool = False
     known: dict[str, Judgement] = field(default_factory=dict)
     put_off: Failures = frozenset()
+    paths: tuple[str, Sequence[str]] = ("", ())
 
     def load(self, steps: Sequence[Step]) -> None:
         """Load what a former process has put off."""
@@ -168,7 +170,9 @@ class MergeQueue:
         if not others or faults:
             return Judgement(faults=tuple(faults))
         loop = asyncio.get_running_loop()
-        rest = [path for path in await workspace.list_paths(merged) if path not in own | others]
+        if self.paths[0] != fork:  # what neither side has changed is there as it was
+            self.paths = (fork, await workspace.list_paths(fork))
+        rest = [path for path in self.paths[1] if path not in own | others]
         found = await asyncio.to_thread(
             find_semantic_conflicts,
             *versions,

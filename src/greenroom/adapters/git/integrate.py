@@ -14,6 +14,7 @@ from greenroom.adapters.git.apply import MERGE_SUFFIX, merge, merge_trees, write
 from greenroom.adapters.git.journal import FileState
 from greenroom.adapters.git.objects import GitCommit
 from greenroom.adapters.git.refs import (
+    MAX_STEPS_SEARCHED,
     find_ref,
     find_step,
     is_ancestor,
@@ -68,13 +69,13 @@ async def merge_thread(
     if existing := await find_step(repository, run, info.key, onto, base):
         return StepCommit(commit=existing, tree=await resolve_tree(repository, existing))
     other = await find_ref(repository, make_thread_ref(run, thread)) or base
-    if await is_ancestor(repository, other, onto):
+    fork = await _find_common(repository, other, onto, base)
+    if fork == other:
         return StepCommit(commit="", tree=await resolve_tree(repository, onto))
     tree, names = await merge_trees(repository, onto, other)
     paths = list(dict.fromkeys(MERGE_SUFFIX.sub("", name) for name in names))
     if not all(path in contents for path in paths):
         clashes = await _explain_conflicts(repository, paths, onto, into, _name_side(thread, info.agent))
-        fork = await repository.refs_git.read_line("merge-base", onto, other)
         return Conflicts(clashes=clashes, base=fork, left=onto, right=other)
     if paths:
         states = {name: FileState() for name in names}
@@ -138,7 +139,24 @@ async def find_fork(repository: Repository, run: str, thread: str, other: str) -
     """Return the newest common commit of two threads. A thread without commits is at the base."""
     base = await resolve_commit(repository, make_base_ref(run))
     tips = [await find_ref(repository, make_thread_ref(run, name)) or base for name in (thread, other)]
-    return await repository.refs_git.read_line("merge-base", *tips)
+    return await _find_common(repository, tips[0], tips[1], base)
+
+
+async def _find_common(repository: Repository, tip: str, onto: str, base: str) -> str:
+    """Return the newest common commit of a thread and the one that it is merged onto.
+
+    Most often one of them started at a commit of the other, or took it in. Then git is not asked.
+    """
+    places = {base}
+    for commit in await repository.objects.list_history(onto, limit=MAX_STEPS_SEARCHED, until=base):
+        places |= {commit.name, *commit.parents[1:]}
+    names = [tip]
+    for commit in await repository.objects.list_history(tip, limit=MAX_STEPS_SEARCHED, until=base):
+        names += (*commit.parents[1:], commit.parent)
+    for name in names:
+        if name in places:
+            return name
+    return await repository.refs_git.read_line("merge-base", onto, tip)
 
 
 async def _explain_conflicts(

@@ -122,9 +122,12 @@ class ObjectReader:
 
     async def read_file(self, commit: str, path: str) -> bytes | None:
         """Return the content of a file in a commit; None if there is none, or a folder."""
-        name = await self.find(f"{commit}:{path}")
-        blob = await self.find(f"{name}^{{blob}}") if name else ""
-        return (await self.read_contents((blob,)))[blob] if blob else None
+        return await asyncio.to_thread(self._read_file, commit, path)
+
+    def _read_file(self, commit: str, path: str) -> bytes | None:
+        found = self._ask("info", f"{commit}:{path}")
+        blob = self._ask("contents", f"{found[0]}^{{blob}}") if found is not None else None
+        return blob[1] if blob is not None else None
 
     def _ask(self, request: str, name: str) -> tuple[str, bytes] | None:
         """Return hash and content of an object; None if git exits, as it does in a partial clone without the object."""
