@@ -62,7 +62,7 @@ def test_candidates_run_side_by_side_and_the_best_is_named_with_the_reason(
     assert (best["added"], second["added"], third["new_failures"]) == (2, 6, 1)
     assert ended.json["best"] == best["team"]
     assert second["why"] == f"{best['team']} changes 2 lines, {second['team']} changes 6."
-    assert third["why"] == f"{best['team']} is verified, {third['team']} is failed."
+    assert third["why"] == f"{best['team']}: verified; {third['team']}: failed."
     assert (ended.json["same_request"], ended.json["same_base"]) == (True, True)
     assert "These runs" not in ended.err
     assert f"Apply it: greenroom apply {best['team']}" in ended.err

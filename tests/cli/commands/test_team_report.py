@@ -122,7 +122,8 @@ def test_the_rounds_of_a_review_are_rows_with_their_own_figures_and_all_scores(
     assert (rows["disc"]["tokens"], rows["fix-1"]["tokens"]) == (100, 150), "each row has its own model calls"
     assert sum(row["tokens"] for row in rows.values()) == ended.json["tokens"]
     shown = greenroom("show", "last").out
-    assert "! review (review-1) asks for changes (30/100):" in shown
+    assert "review (review-1) found issues (30/100):" in shown
+    assert "asks for changes" not in shown, "the second review found it fixed"
     assert "Review scores: review 30/100, review-2 90/100" in shown
     order = [line.split()[1] for line in shown.splitlines() if line.startswith("✓")]
     assert order[:6] == ["baseline", "disc", "review", "fix-1", "review-2", "verify"]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -27,13 +25,12 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, ask_approvals, follow
 from greenroom.cli.interactive.report import summarise
 from greenroom.cli.options import complete_id
-from greenroom.cli.render.conversation import describe_step
+from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, Console, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.progress import LineProgress, LiveDisplay, Progress
+from greenroom.cli.render.progress import LiveDisplay, Progress
 from greenroom.cli.render.questions import PersonLeft
 from greenroom.cli.render.team import EventLine, TeamHistory, format_duration, read_history
 from greenroom.cli.render.team_progress import find_last_score, find_team_stage
-from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.errors import GreenroomError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, to_full_dict
@@ -170,9 +167,9 @@ def _render_row(number: int, run: CandidateRun) -> list[Text]:
 class CandidateLine(Progress):
     """The line of one of several runs: what it does now, and its figures."""
 
-    def __init__(self, view: CandidatesView, name: str) -> None:
-        super().__init__(view.console)
-        self._view = view
+    def __init__(self, console: Console, display: LiveDisplay, name: str) -> None:
+        super().__init__(console)
+        self._display = display
         self._name = name
         self._history = TeamHistory()
         self._doing = "…"
@@ -183,40 +180,25 @@ class CandidateLine(Progress):
 
     def line(self, history: TeamHistory, line: EventLine) -> None:
         """Show the figures after an event."""
-        self._view.moving.refresh_soon()
+        self._display.refresh_soon()
 
     def begin_step(self, step: Step) -> None:
         """Show what the run does now."""
         self._doing = describe_step(step)
-        self._view.moving.refresh_soon()
+        self._display.refresh_soon()
 
     def render(self, ended: str = "") -> Text:
         """Return the line, with what the run does, or how it ended."""
-        history, stage = self._history, find_team_stage(self._history)
+        stage = find_team_stage(self._history)
         done, count = count_subtasks(stage) if stage is not None else (0, 0)
-        elapsed = (history.at if ended else int(time.time() * 1000)) - history.began_at
         parts = [ended or self._doing, translate("team_view.subtasks", done=done, count=count) if count else ""]
-        parts += [summarise(history), format_duration(max(elapsed, 0))] if history.began_at else []
+        parts += [summarise(self._history)] if self._history.version else []
         text = f"{self._name}  {' · '.join(filter(None, parts))}"
         return Text(strip_control_characters(text), no_wrap=True, overflow="ellipsis")
 
 
-class CandidatesView(LineProgress):
+class CandidatesView(RunView):
     """Shows several runs: on a terminal with a line each that changes in place; elsewhere a line at the end of each."""
-
-    def __init__(self, setup: CommandSetup) -> None:
-        super().__init__(Console(stderr=True, highlight=False))
-        self.console, self.moving = self._console, LiveDisplay(self._console, idle_s=0.875)
-        self._is_silent = setup.quiet or setup.output_format == "stream-json"
-        is_terminal = self._console.is_terminal and not self._console.is_dumb_terminal and not os.environ.get("CI")
-        self._is_live = is_terminal and not self._is_silent
-
-    def note(self, text: str, *, style: str = "") -> None:
-        if not self._is_silent:
-            super().note(text, style=style)
-
-    def end(self) -> None:
-        self.moving.end()
 
     async def follow(self, cli: Invocation, teams: Sequence[TeamId]) -> Mapping[TeamId, Ending]:
         """Run teams side by side until each is at rest; return how those ended that had no fault.
@@ -224,7 +206,8 @@ class CandidatesView(LineProgress):
         Ctrl-C pauses all of them and prints their ids.
         """
         words = "\n  ".join((translate("compare.paused"), *(render_command(cli, "resume", team) for team in teams)))
-        lines = {team: CandidateLine(self, f"{number}  {team}") for number, team in enumerate(teams, start=1)}
+        names = {team: f"{number}  {team}" for number, team in enumerate(teams, start=1)}
+        lines = {team: CandidateLine(self._console, self._moving, name) for team, name in names.items()}
         endings = dict[TeamId, Ending]()
 
         async def work(team: TeamId) -> None:
@@ -236,8 +219,8 @@ class CandidatesView(LineProgress):
                 ended = explain(error)
             self.note(lines.pop(team).render(ended).plain)
 
-        if self._is_live:
-            self.moving.begin(lambda: Group(*(line.render() for line in lines.values())))
+        if self._console.is_terminal and not self._console.is_dumb_terminal and not self._is_silent:
+            self._moving.begin(lambda: Group(*(line.render() for line in lines.values())))
         working = asyncio.gather(*map(work, teams))
         try:
             await asyncio.shield(working)

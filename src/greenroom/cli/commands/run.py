@@ -306,7 +306,7 @@ async def _start_candidates(
     mode: ApplyMode,
 ) -> Exit:
     """Create runs of one request, follow them side by side, and compare those that ended. `caps` are for each."""
-    view = CandidatesView(cli.setup)
+    view = CandidatesView(cli.setup, cli.out)
     cli = replace(cli, progress=view)
     if not settle_checks(cli, cli.app.root, sandboxed=cli.app.may_run_checks):
         view.note(translate("run.plan_cancelled"), style="bold")

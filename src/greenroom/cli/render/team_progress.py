@@ -117,6 +117,7 @@ def _list_rows(history: TeamHistory) -> Sequence[Contribution]:
 
 def _render_remarks(history: TeamHistory, rows: Sequence[Contribution]) -> Iterator[Text]:
     """Yield what the table has no room for: why a subtask failed, files outside a write set, the issues of a review."""
+    last = {row.subtask.agent: row.subtask.name for row in rows}
     for row in rows:
         subtask, known = row.subtask, {"name": row.subtask.name, "agent": row.subtask.agent}
         if subtask.state == "failed":
@@ -128,8 +129,9 @@ def _render_remarks(history: TeamHistory, rows: Sequence[Contribution]) -> Itera
             yield _make_remark("yellow", "team_view.outside", **known, paths=shorten_names(outside))
         if (review := row.review) and (review.requires_changes or review.faults):
             score = "" if review.overall_score is None else f" ({review.overall_score}/100)"
-            key = "team_view.asks_for_changes" if review.requires_changes else "team_view.has_remarks"
-            yield _make_remark("yellow" if review.requires_changes else "", key, **known, score=score)
+            is_open = review.requires_changes and last[subtask.agent] == subtask.name
+            key = "team_view.asks_for_changes" if is_open else "team_view.has_remarks"
+            yield _make_remark("yellow" if is_open else "", key, **known, score=score)
             for issue in review.faults:
                 words = {"severity": issue.severity, "description": issue.description, "suggestion": issue.suggestion}
                 yield _make_remark("", "team_view.issue", **words, where=issue.location)
