@@ -153,6 +153,13 @@ def test_a_candidate_that_waits_is_not_compared_and_can_be_resumed(shop: Path, g
     assert f"Continue with: greenroom resume {teams[0]}" in ended.err
 
 
+def test_if_all_candidates_wait_none_is_compared(shop: Path, greenroom: Type, script: Script) -> None:
+    script([Cue(reply=call("ask_user", question="Which?"))])
+    ended = greenroom("run", "--candidates", "2", "--apply", "add tax", *JSON)
+    assert (ended.code, ended.json["status"]) == (6, "waiting"), ended.err
+    assert [row["state"] for row in cast("list[dict[str, str]]", ended.json["unfinished"])] == ["waiting", "waiting"]
+
+
 def test_ctrl_c_pauses_all_candidates_and_each_can_be_resumed(shop: Path, greenroom: Type, script: Script) -> None:
     teams = list[str]()
 

@@ -330,8 +330,10 @@ async def _report_candidates(cli: Invocation, endings: Mapping[TeamId, Ending], 
     unfinished = [{"team": team, "state": ending.status} for team, ending in open_runs.items()]
     runs = [await read_candidate(cli, endings[team].history) for team in endings if team not in open_runs]
     if not runs:
-        code = exit_for_statuses([ending.status for ending in open_runs.values()] or ["failed"])
-        return cli.out.result("failed" if code == Exit.FAILED else "paused", code, unfinished=unfinished)
+        words = [ending.status for ending in open_runs.values()] or ["failed"]
+        code = exit_for_statuses(words)
+        status = next(word for word in words if exit_for_statuses([word]) == code)
+        return cli.out.result(status, code, unfinished=unfinished)
     ranked = rank_candidates(runs)
     best, applies = ranked[0], mode is not None and ranked[0].verdict == "verified"
     fields = {**show_comparison(cli, ranked, applies=applies), "unfinished": unfinished}
