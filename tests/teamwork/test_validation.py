@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from greenroom.core.ports.workspace import PathChange
 from greenroom.runs.verdict import Finding, Receipt, Verdict, VerdictState
+from greenroom.teamwork.merge_queue import find_broken_files
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.validation import (
     CodeChange,
@@ -115,6 +116,7 @@ def test_a_file_with_wrong_syntax_is_an_error_with_file_and_details() -> None:
     assert validate(merged("shop/tax.py"), VERIFIED, off, NOT_MEASURED, syntax_faults=faults).issues == ()
 
 
+@pytest.mark.req("RC-93")
 def test_failures_of_checks_are_errors_and_those_of_types_are_named_so() -> None:
     verdict = Verdict(
         state="failed",
@@ -216,6 +218,13 @@ def test_the_score_is_as_the_formula_says(
 def test_the_syntax_of_a_file_is_right_wrong_or_not_known(path: str, text: str, fault: str | None) -> None:
     found = find_syntax_fault(path, text.encode("latin-1" if "latin-1" in text else "utf-8"))
     assert found == fault or (fault and found is not None and found.startswith(fault))
+
+
+def test_a_merge_breaks_a_file_that_is_new_or_was_right_before() -> None:
+    before = {"a.json": b"{}", "b.json": b"{"}
+    after = {"a.json": b"{", "b.json": b"{{", "c.json": b"{", "d.json": b"[]"}
+    found = find_broken_files(before, after, after)
+    assert [name for name in after if any(name in line for line in found)] == ["a.json", "c.json"]
 
 
 # ----------------------------------------------------------------------------------------------------------- coverage

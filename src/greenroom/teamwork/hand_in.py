@@ -200,8 +200,10 @@ class HandInTool(CardedTool):
         run = self._run_workspace
         if MERGE_QUEUE not in context.state.agents:
             return (await run.diff()).changes
+        if (tip := await run.worktree.tip()) == run.snapshot.commit:  # it may share only the base with the main thread
+            return ()
         fork = await run.workspace.find_fork(run.run, run.thread, MAIN_THREAD)
-        return (await run.workspace.diff(fork, await run.worktree.tip(), limit=0)).changes
+        return (await run.workspace.diff(fork, tip, limit=0)).changes
 
     async def _integrate(self, context: StepContext, end: FinishSubtask, result: Data) -> tuple[FinishSubtask, Data]:
         """Merge the work at once, in a run that was started before there was a merge queue."""

@@ -213,7 +213,7 @@ def find_broken_files(before: Mapping[str, bytes], merged: Mapping[str, bytes], 
     return [
         translate("teams.bad_syntax", path=path, why=why)
         for path, why in faults.items()
-        if why and not find_syntax_fault(path, before.get(path, b""))
+        if why and not (path in before and find_syntax_fault(path, before[path]))
     ]
 
 
