@@ -88,6 +88,15 @@ async def test_work_that_breaks_a_test_goes_back_with_the_failure_and_is_merged_
         assert changes["files"] == ["shop/cart.py"], "the work of others is not its change"
 
 
+async def test_a_specialist_without_commits_has_changed_nothing_although_others_are_merged() -> None:
+    review = done("good", handoff={"overall_score": 90, "requires_changes": False})
+    cues = (*writes("code-writer-1", "shop/tax.py", TAX), *plays("review-1", review))
+    async with TeamPlay.open(*cues) as play:
+        assert (await play.play(make_plan(part("code-1"), part("review", "review", "code-1")))).state == "finished"
+        (handed_in,) = await play.results("hand_in", "review-1")
+        assert cast("Data", handed_in["changes"])["file_count"] == 0
+
+
 async def test_checks_that_ran_on_the_merged_tree_are_not_repeated() -> None:
     async with TeamPlay.open(*writes("code-writer-1", "shop/tax.py", TAX)) as play:
         assert (await play.play(make_plan(part("code-1")))).state == "finished"
