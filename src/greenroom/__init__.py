@@ -212,6 +212,7 @@ if TYPE_CHECKING:
     from greenroom.core.sync.bus import Listener as Listener
     from greenroom.core.sync.bus import LiveListener as LiveListener
     from greenroom.core.sync.bus import TroubleListener as TroubleListener
+    from greenroom.teamwork.estimate import PastMerges as PastMerges
     from greenroom.teamwork.plan import Estimate as Estimate
     from greenroom.teamwork.plan import Need as Need
     from greenroom.teamwork.plan import Phase as Phase
@@ -309,6 +310,7 @@ _TYPES: Final[dict[str, str]] = {
     "core.state.thread": "Thread",
     "core.state.timer": "Timer TimerPurpose",
     "core.sync.bus": "CommitNotice Listener LiveListener TroubleListener",
+    "teamwork.estimate": "PastMerges",
     "teamwork.plan": "Estimate Need Phase PlannerKind PlanSource Range Recommendation TaskType TeamDecision",
 }
 """Types in the signatures of the names above."""

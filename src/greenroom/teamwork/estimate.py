@@ -12,7 +12,7 @@ from greenroom.teamwork.plan import Estimate, Plan, PlannedSubtask, Range, Strat
 from greenroom.teamwork.plan_graph import add_barriers, build_phases, find_disjoint_write_sets
 
 MERGE_SECONDS: Final = 5.0
-"""How long it takes to bring one subtask's work into the integration branch, with the merge step of git."""
+"""How long it takes to merge one subtask's work, if no past run has measured it."""
 
 TOKENS_PER_SECOND: Final = 250
 """Tokens of a specialist that has not run yet, for each second of its expected time."""
@@ -34,13 +34,45 @@ class Basis:
     runs: int = 0
 
 
+@record
+class PastMerges:
+    """What merging took in past runs of a workspace, and how many subtasks (`held` of `planned`) kept to their write
+    set. `unplanned` counts the files that were changed without being planned."""
+
+    merges: int = 0
+    seconds: float = 0.0
+    conflicts: int = 0
+    planned: int = 0
+    held: int = 0
+    unplanned: Mapping[str, int] = {}
+
+    @property
+    def often(self) -> tuple[str, ...]:
+        """The files that were changed without being planned more than once, the most frequent first."""
+        return tuple(path for path, count in sorted(self.unplanned.items(), key=lambda row: -row[1]) if count > 1)
+
+    def plus(self, other: PastMerges) -> PastMerges:
+        """Return the sums of both."""
+        paths = dict.fromkeys((*self.unplanned, *other.unplanned))
+        return PastMerges(
+            merges=self.merges + other.merges,
+            seconds=round(self.seconds + other.seconds, 3),
+            conflicts=self.conflicts + other.conflicts,
+            planned=self.planned + other.planned,
+            held=self.held + other.held,
+            unplanned={path: self.unplanned.get(path, 0) + other.unplanned.get(path, 0) for path in paths},
+        )
+
+
 def estimate_plan(
     plan: Plan,
     measured: Mapping[str, Basis] | None = None,
     price: Price = lambda agent, tokens: None,
     strategy: Strategy = "priority-based",
+    past: PastMerges | None = None,
 ) -> Estimate:
-    """Return the estimate of a plan without faults. `measured` has the averages of past runs by profile.
+    """Return the estimate of a plan without faults. `measured` has the averages of past runs by profile, `past` what
+    their merges took.
 
     The ratio is the share of the work that is in phases with more than one subtask.
     """
@@ -50,7 +82,8 @@ def estimate_plan(
     serial = sum(seconds.values())
     together = [name for phase in build_phases(plan, strategy) if phase.can_parallelize for name in phase.subtasks]
     critical = _simulate(plan, seconds, strategy, limit=len(seconds) or 1)
-    merge = MERGE_SECONDS * sum(len(group) for group in find_disjoint_write_sets(plan))
+    each = past.seconds / past.merges if past is not None and past.merges else MERGE_SECONDS
+    merge = round(each * sum(len(group) for group in find_disjoint_write_sets(plan)), 3)
     real = _simulate(plan, seconds, strategy, limit=plan.max_concurrent) + merge
     is_measured = {part.runs > 0 for part in basis.values()}
     spread = SPREAD[is_measured == {True}]

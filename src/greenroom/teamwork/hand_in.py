@@ -132,6 +132,7 @@ def _build_facts(subtask: Subtask, commit: StepCommit, changes: Sequence[PathCha
     counted = {
         "files": [change.path for change in changes[:MAX_PATHS_KEPT]],
         "outside": find_outside(subtask, changes)[:MAX_PATHS_KEPT],
+        "planned": list(subtask.writes)[:MAX_PATHS_KEPT],
         "file_count": len(changes),
         "added": sum(change.added for change in changes),
         "removed": sum(change.removed for change in changes),

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.teams.metrics import METRICS_FILE, ProfileMetrics, read_metrics
+from greenroom.app.teams.metrics import METRICS_FILE, ProfileMetrics, _read_runs, read_metrics
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.base.ids import StepId, TeamId
+from greenroom.core.base.ids import StepId, TeamId, ThreadId
 from greenroom.core.ports.log import StoredEvent
-from greenroom.core.state.step import StepInterrupted
+from greenroom.core.state.step import StepEnded, StepInterrupted
 from greenroom.core.state.team import ForkOrigin, TeamForked
-from greenroom.teamwork.estimate import Basis
+from greenroom.teamwork.estimate import Basis, PastMerges, estimate_plan
+from greenroom.teamwork.plan import Plan, PlannedSubtask
 from tests.app.teams.past_runs import created, worked, write_run
 
 ONE = Amounts(money=10_000, tokens=100, steps=1, millis=2000)
@@ -128,3 +129,31 @@ async def test_a_damaged_log_is_left_out(tmp_path: Path, monkeypatch: pytest.Mon
 def test_without_runs_nothing_is_known() -> None:
     assert (ProfileMetrics().runs, ProfileMetrics().success_rate) == (0, None)
     assert ProfileMetrics(completed=1).basis == Basis(seconds=0, tokens=0, cost=None, runs=1)
+
+
+@pytest.mark.req("RC-135")
+async def test_merges_and_write_sets_of_past_runs_are_summed_and_shape_the_next_estimate(tmp_path: Path) -> None:
+    log = MemoryLog()
+    for stream in ("a", "b"):
+        steps = [
+            ended("code-writer-1", changes={"files": ["a.py"], "outside": [], "planned": ["a.py"], "file_count": 1}),
+            ended("code-writer-2", changes={"files": [], "outside": [], "planned": ["b.py"], "file_count": 0}),
+            ended("code-writer-2", changes={"outside": ["LOG.md"], "planned": ["b.py"], "file_count": 2}),
+            ended("merge-queue", integrated="c1", seconds=20, conflicts=[{"type": "file-modification"}]),
+            ended("merge-queue", integrated="c2", seconds=10),
+        ]
+        await write_run(log, stream, [created(stream), *steps])
+    total = PastMerges()
+    for run in (await _read_runs(log, tmp_path)).values():
+        assert run.merges is not None
+        total = total.plus(run.merges)
+    assert (total.merges, total.seconds, total.conflicts) == (4, 60, 2)
+    assert (total.planned, total.held, total.often) == (4, 2, ("LOG.md",))
+    plan = Plan(request="x", subtasks=(PlannedSubtask(id="a", agent="code-writer", seconds=60, writes=("a.py",)),))
+    assert (estimate_plan(plan).merge_seconds, estimate_plan(plan, past=total).merge_seconds) == (5, 15)
+
+
+def ended(agent: str, **result: object) -> StepEnded:
+    return StepEnded(
+        at=3, step_id=StepId(f"{agent}#1"), thread_id=ThreadId(agent), attempt=1, state="finished", result=result
+    )

@@ -15,7 +15,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import plays
 from tests.cli.commands.conftest import Script
-from tests.cli.commands.shop import DISCOUNT, TAX, call, done, write
+from tests.cli.commands.shop import DISCOUNT, REQUEST, TAX, call, done, write
 from tests.cli.conftest import Type
 from tests.e2e.jobs import exactly
 from tests.tiers import has_bubblewrap
@@ -157,6 +157,9 @@ def test_the_report_is_text_markdown_and_json_and_says_the_same(shop: Path, gree
     assert text.count("\n  ") == markdown.count("\n- ")
     json = cast("Any", greenroom("report", "last", "--output-format", "json").json)
     assert {key: json[key] for key in run["integration"]} == run["integration"]
+    assert "2 of 3 subtasks changed only planned files; often unplanned: –" in greenroom("plan", REQUEST).out
+    past = cast("Any", greenroom("plan", REQUEST, "--output-format", "json").json)["past_merges"]
+    assert (past["merges"], past["unplanned"]) == (3, {"shop/other_disc.py": 1})
     sets = {row["subtask"]: row for row in json["report"]["write_sets"]}
     assert sets["tax"] == {
         "subtask": "tax",

@@ -15,7 +15,7 @@ from greenroom.app.task_status import TaskState, TaskStatus
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
 from greenroom.app.teams.capabilities import build_team_capabilities
 from greenroom.app.teams.integration import describe_result, integrate_results
-from greenroom.app.teams.metrics import measure_past_runs
+from greenroom.app.teams.metrics import measure_past_merges, measure_past_runs
 from greenroom.app.teams.start import create_planned_run
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import make_refusal
@@ -161,7 +161,10 @@ class Teams:
         if self._app.given_models is None:
             await self._app.model_session.find_local_servers()
         measured = await measure_past_runs(self._app, self._home) if self._home is not None else {}
-        analyst = TeamAnalyst(self._app, model=model, measured=measured, notify=lambda _: None, limits=self._limits)
+        past = await measure_past_merges(self._app, self._home) if self._home is not None else None
+        analyst = TeamAnalyst(
+            self._app, model=model, measured=measured, past=past, notify=lambda _: None, limits=self._limits
+        )
         for spec in self._own.values():
             analyst.profiles.register(spec)
         return analyst

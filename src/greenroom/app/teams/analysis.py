@@ -29,7 +29,7 @@ from greenroom.core.base.records import Data, evolve, record
 from greenroom.core.ports.executor import Capabilities
 from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.teamwork.classify import classify
-from greenroom.teamwork.estimate import Basis, decide_team, estimate_plan, use_measured
+from greenroom.teamwork.estimate import Basis, PastMerges, decide_team, estimate_plan, use_measured
 from greenroom.teamwork.plan import (
     Phase,
     Plan,
@@ -57,6 +57,7 @@ class TeamProposal:
     """A request with its analysis and its plan, and whether a team is worth it.
 
     `notes` say why a plan is a guess. `runs` are the runs in which a model planned; their cost is in the log.
+    `past` is what merging took in past runs.
     """
 
     request: str
@@ -68,13 +69,14 @@ class TeamProposal:
     model: str = ""
     notes: tuple[str, ...] = ()
     runs: tuple[TeamId, ...] = ()
+    past: PastMerges = PastMerges()
 
 
 class TeamAnalyst:
     """Plans teams in a workspace. `model` is the model of the specialists, empty if none is configured.
 
-    `measured` has what subtasks of each profile took in past runs. `limits` hold for the planning and the team run
-    together; `spent` is what the planning took.
+    `measured` has what subtasks of each profile took in past runs, `past` what their merges took. `limits` hold for the
+    planning and the team run together; `spent` is what the planning took.
     """
 
     def __init__(
@@ -83,11 +85,13 @@ class TeamAnalyst:
         *,
         model: str = "",
         measured: Mapping[str, Basis] | None = None,
+        past: PastMerges | None = None,
         notify: Callable[[str], None],
         limits: Limits | None = None,
     ) -> None:
         self._app = app
         self._measured = measured
+        self._past = past or PastMerges()
         self._notify = notify
         self._limits = limits or app.settings.limits.limits
         self.spent: Amounts = NOTHING
@@ -145,7 +149,7 @@ class TeamAnalyst:
         if plan.subtasks and (fault := check_plan(plan, self.names, self.settings)):
             raise fault
         plan, strategy = use_measured(complete_plan(plan), self._measured or {}), self.settings.strategy
-        estimate = estimate_plan(plan, self._measured, self._price, strategy)
+        estimate = estimate_plan(plan, self._measured, self._price, strategy, self._past)
         analysis = TaskAnalysis(
             task_types=plan.task_types,
             recommended=advice
@@ -169,6 +173,7 @@ class TeamAnalyst:
             phases=build_phases(plan, strategy),
             critical_path=find_critical_path(plan),
             model=self.model,
+            past=self._past,
         )
 
     def _price(self, agent: str, tokens: float) -> float | None:

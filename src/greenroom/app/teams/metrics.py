@@ -5,7 +5,7 @@ A small file beside the store keeps the sums of each run with its log's version,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,9 +16,10 @@ from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.settings.home import replace_file
+from greenroom.app.teams.report import FileChanges
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import StoreFault
-from greenroom.core.base.ids import AgentId, SubtaskId, agent_of
+from greenroom.core.base.ids import AgentId, SubtaskId, ThreadId, agent_of
 from greenroom.core.base.records import encode, record
 from greenroom.core.ports.codec import decode_event
 from greenroom.core.ports.log import Log
@@ -27,7 +28,8 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.stage import SubtaskAssigned, SubtaskEnded
 from greenroom.core.state.step import StepEnded, StepInterrupted
 from greenroom.core.state.team import TeamCreated, TeamForked
-from greenroom.teamwork.estimate import Basis
+from greenroom.runs.verdict import CHANGES_KEY, INTEGRATED_KEY
+from greenroom.teamwork.estimate import Basis, PastMerges
 
 METRICS_FILE: Final = "team-metrics.json"
 _COUNTED: Final = (AgentAdded, SubtaskAssigned, SubtaskEnded, StepEnded, StepInterrupted, TeamForked)
@@ -79,6 +81,8 @@ class _RunMetrics:
     version: int
     is_team: bool = False
     profiles: Mapping[str, ProfileMetrics] = {}
+    workspace: str = ""
+    merges: PastMerges | None = None
 
 
 async def measure_past_runs(app: AppContext, home: Path) -> Mapping[str, Basis]:
@@ -87,13 +91,28 @@ async def measure_past_runs(app: AppContext, home: Path) -> Mapping[str, Basis]:
     return {name: found.basis for name, found in metrics.items()}
 
 
+async def measure_past_merges(app: AppContext, home: Path) -> PastMerges:
+    """Return what merging took in past runs of this workspace; nothing if the settings want no metrics."""
+    total = PastMerges()
+    for run in (await _read_runs(app.runtime.log, home)).values() if app.settings.team.performance_metrics else ():
+        if run.merges is not None and run.workspace == str(app.root):
+            total = total.plus(run.merges)
+    return total
+
+
 async def read_metrics(log: Log, home: Path) -> Mapping[str, ProfileMetrics]:
     """Return the metrics of each profile over all team runs of a home folder. A damaged log is left out."""
+    runs = await _read_runs(log, home)
+    return _sum_metrics(part for run in runs.values() for part in run.profiles.items())
+
+
+async def _read_runs(log: Log, home: Path) -> Mapping[str, _RunMetrics]:
+    """Return the metrics of each run. What an older version kept of a team run is measured again."""
     known = _load_file(home / METRICS_FILE)
     runs = dict[str, _RunMetrics]()
     for info in await log.streams():
         run = known.get(info.stream)
-        if run is None or (run.is_team and run.version != info.head.version):
+        if run is None or (run.is_team and (run.version != info.head.version or run.merges is None)):
             with suppress(StoreFault):
                 runs[info.stream] = await _measure_run(log, info.stream, info.head.version)
         else:
@@ -101,7 +120,7 @@ async def read_metrics(log: Log, home: Path) -> Mapping[str, ProfileMetrics]:
     if runs != known:
         with suppress(OSError):  # the file only saves time: a home that cannot be written is read each time
             replace_file(home / METRICS_FILE, encode(runs).decode())
-    return _sum_metrics(part for run in runs.values() for part in run.profiles.items())
+    return runs
 
 
 def _load_file(path: Path) -> Mapping[str, _RunMetrics]:
@@ -119,10 +138,39 @@ def _sum_metrics(parts: Iterable[tuple[str, ProfileMetrics]]) -> Mapping[str, Pr
 
 async def _measure_run(log: Log, stream: str, version: int) -> _RunMetrics:
     first = [decode_event(stored) for stored in await log.pick(stream, [1])]
-    if not any(isinstance(event, TeamCreated) and event.kit == TEAM_RUN for event in first):
+    created = next((event for event in first if isinstance(event, TeamCreated) and event.kit == TEAM_RUN), None)
+    if created is None:
         return _RunMetrics(version=version)
     stored = [row async for page in log.read(stream, upto=version) for row in page if row.type in EVENTS_READ]
-    return _RunMetrics(version=version, is_team=True, profiles=_measure_profiles(map(decode_event, stored)))
+    events = [decode_event(row) for row in stored]
+    return _RunMetrics(
+        version=version,
+        is_team=True,
+        profiles=_measure_profiles(events),
+        workspace=created.workspace,
+        merges=_measure_merges(events),
+    )
+
+
+def _measure_merges(events: Iterable[Event]) -> PastMerges:
+    """Return what the merges took, and how the last hand-in of each subtask kept to its write set."""
+    total, handed_in = PastMerges(), dict[ThreadId, FileChanges]()
+    for event in events:
+        result = (event.result or {}) if isinstance(event, StepEnded) else {}
+        seconds, conflicts, changes = (result.get(key) for key in ("seconds", "conflicts", CHANGES_KEY))
+        if isinstance(event, StepEnded) and isinstance(changes, Mapping):
+            handed_in[event.thread_id] = msgspec.convert(changes, FileChanges)
+        if INTEGRATED_KEY in result and isinstance(seconds, int | float):
+            total = total.plus(PastMerges(merges=1, seconds=float(seconds)))
+        if isinstance(conflicts, Sequence):
+            total = total.plus(PastMerges(conflicts=len(conflicts)))
+        if isinstance(event, TeamForked):
+            total, handed_in = PastMerges(), {}
+    for work in handed_in.values():
+        if work.planned and work.file_count:
+            outside = dict.fromkeys(work.outside, 1)
+            total = total.plus(PastMerges(planned=1, held=int(not outside), unplanned=outside))
+    return total
 
 
 def _measure_profiles(events: Iterable[Event]) -> Mapping[str, ProfileMetrics]:

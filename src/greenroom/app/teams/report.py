@@ -25,10 +25,11 @@ from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, OWN_SUBTASKS, SPLIT_
 @record
 class FileChanges:
     """What a subtask changed. `files` are the first paths, `file_count` is how many there are. `outside` are those that
-    are not in its write set."""
+    are not in its write set, `planned`."""
 
     files: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    planned: tuple[str, ...] = ()
     file_count: int = 0
     added: int = 0
     removed: int = 0
@@ -74,6 +75,7 @@ class Contribution:
             **to_full_dict(self.changes),
             "files": list(self.changes.files),
             "outside": list(self.changes.outside),
+            "planned": list(self.changes.planned),
             "protocol": self.protocol,
             **({"review_score": review.overall_score} if (review := self.review) is not None else {}),
         }

@@ -266,4 +266,5 @@ def describe_proposal(proposal: TeamProposal) -> Data:
         "model": proposal.model,
         "notes": list(proposal.notes),
         "runs": list(proposal.runs),
+        "past_merges": {**to_full_dict(proposal.past), "unplanned": dict(proposal.past.unplanned)},
     }

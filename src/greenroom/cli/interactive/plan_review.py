@@ -16,9 +16,9 @@ from typing import Annotated, Final, TypeAlias
 import typer
 
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
-from greenroom.app.messages import translate
+from greenroom.app.messages import shorten_names, translate
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
-from greenroom.app.teams.metrics import measure_past_runs
+from greenroom.app.teams.metrics import measure_past_merges, measure_past_runs
 from greenroom.app.teams.start import name_members
 from greenroom.cli.context import Invocation
 from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
@@ -53,9 +53,8 @@ async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     """Return the analyst of the current workspace. Raise `RefusedError` if teams are off."""
     await cli.app.model_session.find_local_servers()
     measured = await measure_past_runs(cli.app, cli.home)
-    return TeamAnalyst(
-        cli.app, model=model, measured=measured, notify=lambda text: cli.progress.note(text, style="dim")
-    )
+    past, note = await measure_past_merges(cli.app, cli.home), lambda text: cli.progress.note(text, style="dim")
+    return TeamAnalyst(cli.app, model=model, measured=measured, past=past, notify=note)
 
 
 def read_named_file(path: Path) -> str:
@@ -109,6 +108,10 @@ def render_proposal(proposal: TeamProposal, width: int = PIPE_WIDTH) -> Iterator
         yield from _render_subtasks(proposal, width)
         path = " → ".join(proposal.critical_path)
         yield translate("plan.critical_path", path=path, time=_format_seconds(analysis.estimate.critical_seconds))
+    if (past := proposal.past).planned or past.merges:
+        each = _format_seconds(past.seconds / past.merges) if past.merges else "–"
+        names = shorten_names(past.often) or "–"
+        yield translate("plan.past", merges=past.merges, each=each, held=past.held, planned=past.planned, names=names)
     yield proposal.decision.reason
 
 
