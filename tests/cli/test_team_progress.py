@@ -31,9 +31,11 @@ from greenroom.core.state.approval import Approval
 from greenroom.core.state.events import Event
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import Stage, SubtaskAssigned, SubtaskEnd, SubtaskEnded, SubtaskRetried
-from greenroom.core.state.step import Step
+from greenroom.core.state.step import Step, StepQueued, StepStarted, StepTerms
 from greenroom.core.state.team import OwnerChanged
+from greenroom.core.state.thread import ThreadOpened
 from greenroom.core.state.work import Work
+from greenroom.teamwork.hand_in import MERGE_QUEUE
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 
 STAGE = StageId("t1.s1")
@@ -243,6 +245,51 @@ def make_step(story: TeamStory, executor: str, output: str) -> Step:
         state="finished",
         result={"output": output, "changes": {"files": ["a.py", "b.py"], "file_count": 2, "added": 5, "removed": 1}},
     )
+
+
+def test_work_that_is_handed_in_waits_to_be_merged_and_may_go_back(shop: TeamStory) -> None:
+    shop.start("architect")
+    subtask, _ = shop.find("architect")
+    queued = StepQueued(
+        at=shop.at,
+        step_id=StepId("merge-queue#1"),
+        agent_id=MERGE_QUEUE,
+        thread_id=ThreadId("merge-queue@t1.s1.1"),
+        task_id=TaskId("t1"),
+        stage_id=STAGE,
+        subtask_id=subtask,
+        work=Work(type="tool", executor="merge", instruction_content={}),
+        place=0,
+    )
+    opened = ThreadOpened(
+        at=shop.at,
+        thread_id=queued.thread_id,
+        agent_id=MERGE_QUEUE,
+        task_id=TaskId("t1"),
+        stage_id=STAGE,
+        subtask_id=subtask,
+    )
+    shop.tell(opened)
+    shop.tell(queued)
+    (row,) = (line for line in shop.draw() if "architect-1" in line)
+    assert "waiting to be merged" in row
+    started = StepStarted(
+        at=shop.at, step_id=queued.step_id, attempt=1, terms=StepTerms(effect="keyed"), reserved=Amounts()
+    )
+    shop.tell(started)
+    (row,) = (line for line in shop.draw() if "architect-1" in line)
+    assert "merging" in row
+    out = io.StringIO()
+    view = view_of(TeamSettings(detailed_logs=False), out)
+    view.line(shop.history, shop.history.add(LoggedEvent(version=99, event=OwnerChanged(at=1, epoch=2, owner="x"))))
+    failures = [["pytest", "test_a"], ["pytest", "test_b"]]
+    step = make_step(shop, "merge", "")
+    view.end_step(evolve(step, result={"failures": failures, "faults": ["a.py is broken."], "sent_back": 1}))
+    view.end_step(evolve(step, result={"put_off": failures[:1], "integrated": "x"}))
+    assert [line.rstrip() for line in out.getvalue().splitlines()] == [
+        "! architect goes back to architect-1: pytest fails (2 tests), a.py is broken.",
+        "! architect is merged although this fails, to be mended later: pytest fails (1 test)",
+    ]
 
 
 def test_results_count_the_files_and_lines_of_each_agent(shop: TeamStory) -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.cost import format_dollars
-from greenroom.app.messages import current_language, shorten_names, translate
+from greenroom.app.messages import count_things, current_language, shorten_names, translate
 from greenroom.app.teams.report import Contribution, count_subtasks, find_phase, list_contributions
 from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
@@ -227,7 +227,10 @@ def describe_merge_faults(result: Data) -> str:
     """Describe what is wrong with work that went back or was put off: `pytest fails (2 tests)`."""
     pairs, faults = result.get(FAILURES_KEY) or result.get(PUT_OFF_KEY), result.get(FAULTS_KEY)
     counts = Counter(str(pair[0]) for pair in pairs) if isinstance(pairs, list) else Counter[str]()
-    parts = [translate("team_view.check_fails", check=check, count=count) for check, count in counts.items()]
+    parts = [
+        translate("team_view.check_fails", check=check, tests=count_things("test", count))
+        for check, count in counts.items()
+    ]
     parts += [str(fault) for fault in faults] if isinstance(faults, list) else []
     return translate("counts.comma").join(parts)
 
