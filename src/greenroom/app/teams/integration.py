@@ -25,7 +25,7 @@ from greenroom.core.ports.checks import CheckReport
 from greenroom.core.ports.workspace import PathChange
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted
 from greenroom.core.state.team import OwnerChanged
-from greenroom.runs.verdict import DELIVER, Receipt, Verdict, find_base_report, read_report
+from greenroom.runs.verdict import DELIVER, INTEGRATED_KEY, Receipt, Verdict, find_base_report, read_report
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS, may_overlap
 from greenroom.teamwork.validation import (
@@ -45,6 +45,9 @@ from greenroom.teamwork.validation import (
 
 SUGGESTIONS: Final = "suggestions"
 """The subtask of a follow-up run."""
+
+SENT_BACK: Final = "sent back"
+"""The state of a conflict that the author of the later work mends."""
 
 CONFLICTS_KEY: Final = "conflicts"
 """The key of the conflict records in the result of a step that merged, or that settled a conflict."""
@@ -234,10 +237,17 @@ def _summarise(
 
 
 def find_resolutions(steps: Iterable[Step]) -> tuple[Data, ...]:
-    """Return the newest record of each conflict: by subtask, kind and file."""
+    """Return the newest record of each conflict, by subtask, kind and file. What went back and is merged is mended."""
     found = dict[tuple[object, ...], Data]()
     for step in steps:
-        listed = (step.result or {}).get(CONFLICTS_KEY)
+        result = step.result or {}
+        listed = result.get(CONFLICTS_KEY)
+        if INTEGRATED_KEY in result:
+            found |= {
+                key: {**row, "state": "mended"}
+                for key, row in found.items()
+                if key[0] == step.subtask_id and row.get("state") == SENT_BACK
+            }
         for row in listed if isinstance(listed, Sequence) else ():
             if isinstance(row, Mapping) and "type" in row:
                 found[step.subtask_id, row["type"], row.get("path"), row.get("description")] = row

@@ -116,8 +116,13 @@ def _describe_issue(issue: ValidationIssue) -> str:
 def _describe_conflict(row: Data) -> str:
     names = row.get("involved_agents")
     agents = shorten_names([str(name) for name in names]) if isinstance(names, Sequence) else ""
-    known = {key: str(row.get(key) or "–") for key in ("type", "path", "state", "rung", "why")}
-    return translate("integration.conflict", agents=agents, **known)
+    how = ", ".join(str(row[key]) for key in ("state", "rung") if row.get(key))
+    known = {
+        "type": row.get("type"),
+        "path": row.get("path") or "–",
+        "why": row.get("why") or row.get("description", ""),
+    }
+    return translate("integration.conflict", agents=agents, how=how, **known)
 
 
 def _describe_review(row: ReviewScore) -> str:
