@@ -77,7 +77,8 @@ def main(arguments: list[str]) -> int:
     """Return 0 after a measurement, 2 for an invalid request."""
     as_json = "--json" in arguments
     names = [argument for argument in arguments if argument != "--json"]
-    if len(names) != 1 or names[0] not in known():
+    folders = names[1:] if names[:1] == ["merge"] else []
+    if len(names) != 1 + len(folders) or names[0] not in known():
         asked = " ".join(names) or "nothing"
         print(f"bench: cannot measure {asked!r}; known: {', '.join(known()) or 'none yet'}", file=sys.stderr)
         return 2
