@@ -31,7 +31,7 @@ LISTS: Final = tuple(ENTRIES)
 Parts = tuple[str, ...]
 
 
-class Edit(NamedTuple):
+class SideEdit(NamedTuple):
     """The parts `start:end` of the base become `new` on one side."""
 
     start: int
@@ -48,17 +48,17 @@ class Chunk(NamedTuple):
     right: Parts
 
     @property
-    def agreed(self) -> Parts | None:
+    def result(self) -> Parts | None:
         """Return the result, None if both sides changed the stretch in different ways."""
         if self.base == self.left:
             return self.right
         return self.left if self.right in {self.base, self.left} else None
 
 
-def find_edits(base: Parts, side: Parts, *, is_right: bool = False) -> list[Edit]:
+def find_edits(base: Parts, side: Parts, *, is_right: bool = False) -> list[SideEdit]:
     """Return what turns the base into a side, in order."""
     opcodes = SequenceMatcher(None, base, side, autojunk=False).get_opcodes()
-    return [Edit(start, end, is_right, side[new:last]) for tag, start, end, new, last in opcodes if tag != "equal"]
+    return [SideEdit(start, end, is_right, side[new:last]) for tag, start, end, new, last in opcodes if tag != "equal"]
 
 
 def split_chunks(base: Parts, left: Parts, right: Parts, *, may_touch: bool = False) -> list[Chunk]:
@@ -79,8 +79,8 @@ def split_chunks(base: Parts, left: Parts, right: Parts, *, may_touch: bool = Fa
     return [*chunks, Chunk(*(base[done:],) * 3)]
 
 
-def _group(edits: Sequence[Edit], may_touch: bool) -> list[list[Edit]]:
-    groups: list[list[Edit]] = []
+def _group(edits: Sequence[SideEdit], may_touch: bool) -> list[list[SideEdit]]:
+    groups: list[list[SideEdit]] = []
     end = -1
     for edit in edits:
         is_insertion = groups != [] and groups[-1][0].start == edit.start == edit.end
@@ -93,7 +93,7 @@ def _group(edits: Sequence[Edit], may_touch: bool) -> list[list[Edit]]:
     return groups
 
 
-def _rewrite(base: Parts, start: int, end: int, edits: Sequence[Edit]) -> Parts:
+def _rewrite(base: Parts, start: int, end: int, edits: Sequence[SideEdit]) -> Parts:
     parts: list[str] = []
     for edit in edits:
         parts += [*base[start : edit.start], *edit.new]
@@ -167,18 +167,18 @@ def _settle_contained(base: str, left: str, right: str) -> Settled | None:
 def _settle_neighbours(chunk: Chunk) -> Settled | None:
     """Keep both edits of neighbouring lines, if each replaces lines one by one or only inserts."""
     parts = split_chunks(*chunk, may_touch=True)
-    if not all(part.agreed is not None and _is_plain_edit(part) for part in parts):
+    if not all(part.result is not None and _is_plain_edit(part) for part in parts):
         return None
-    edits = [part for part in parts if part.agreed != part.base]
+    edits = [part for part in parts if part.result != part.base]
     left = {line.strip() for part in edits for line in part.left if line not in part.base}
     right = {line.strip() for part in edits for line in part.right if line not in part.base}
     if left & right - {""}:
         return None
-    return Settled("".join(line for part in parts for line in part.agreed or ()), "the sides changed different lines")
+    return Settled("".join(line for part in parts for line in part.result or ()), "the sides changed different lines")
 
 
 def _is_plain_edit(part: Chunk) -> bool:
-    new = part.agreed or ()
+    new = part.result or ()
     if part.base == new or not part.base:
         return True
     return len(part.base) == len(new) and all(map(_is_similar, part.base, new))
@@ -199,13 +199,13 @@ def _settle_words(chunk: Chunk) -> Settled | None:
 
 
 def _merge_words(base: str, left: str, right: str) -> str | None:
-    agreed = Chunk((base,), (left,), (right,)).agreed
-    if agreed is not None:
-        return agreed[0]
+    result = Chunk((base,), (left,), (right,)).result
+    if result is not None:
+        return result[0]
     if not (_is_similar(base, left) and _is_similar(base, right)):
         return None
     words = [tuple(WORD.findall(side)) for side in (base, left, right)]
-    parts = [part.agreed for part in split_chunks(words[0], words[1], words[2])]
+    parts = [part.result for part in split_chunks(words[0], words[1], words[2])]
     if all(set(words[0]) <= set(side) for side in words[1:]):  # both only insert: who knows in which order
         return None
     return None if any(part is None for part in parts) else "".join(word for part in parts for word in part or ())

@@ -16,7 +16,7 @@ class Resolution(NamedTuple):
     why: str
 
 
-class Conflict(NamedTuple):
+class MergeConflict(NamedTuple):
     """One stretch that only a person or a model can merge."""
 
     base: str
@@ -30,7 +30,7 @@ class Merge(NamedTuple):
 
     text: str
     resolutions: tuple[Resolution, ...] = ()
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[MergeConflict, ...] = ()
 
 
 Texts = tuple[str, str, str]
@@ -44,7 +44,7 @@ def merge_file(path: str, base: bytes, left: bytes, right: bytes) -> Merge:
     try:
         texts = (base.decode(), left.decode(), right.decode())
     except UnicodeDecodeError:
-        return Merge("", (), (Conflict("", "", "", "the file is not UTF-8 text"),))
+        return Merge("", (), (MergeConflict("", "", "", "the file is not UTF-8 text"),))
     by_lines = _merge_lines(path, *texts)
     if not by_lines.conflicts and not by_lines.resolutions:
         return by_lines if _is_matched_once(texts) else _refuse(texts, "the lines can be matched in two ways")
@@ -57,22 +57,22 @@ def merge_file(path: str, base: bytes, left: bytes, right: bytes) -> Merge:
 def _is_matched_once(texts: Texts) -> bool:
     """Return whether a merge from the last line to the first is as clean as the other way round."""
     sides = [split_lines(text)[::-1] for text in texts]
-    return all(chunk.agreed is not None for chunk in split_chunks(sides[0], sides[1], sides[2]))
+    return all(chunk.result is not None for chunk in split_chunks(sides[0], sides[1], sides[2]))
 
 
 def _refuse(texts: Texts, why: str) -> Merge:
     base, left, right = texts
     text = MARKERS[0] + left + MARKERS[1] + base + MARKERS[2] + right + MARKERS[3]
-    return Merge(text, (), (Conflict(base, left, right, why),))
+    return Merge(text, (), (MergeConflict(base, left, right, why),))
 
 
 def _merge_lines(path: str, base: str, left: str, right: str) -> Merge:
     parts: list[str] = []
     resolutions: list[Resolution] = []
-    conflicts: list[Conflict] = []
+    conflicts: list[MergeConflict] = []
     for chunk in split_chunks(split_lines(base), split_lines(left), split_lines(right)):
-        if chunk.agreed is not None:
-            parts += chunk.agreed
+        if chunk.result is not None:
+            parts += chunk.result
         elif settled := (settle_lines(chunk, is_indented=path.endswith(INDENTED)) or settle_list(path, chunk)):
             parts.append(settled.text)
             resolutions.append(Resolution("structure", settled.why))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from greenroom.teamwork.merging.lines import split_chunks
-from greenroom.teamwork.merging.syntax import Block, Member
+from greenroom.teamwork.merging.syntax import SyntaxBlock, SyntaxMember
 
 COMMENT: Final = re.compile(r"#|//|/\*")
 COMMA_AND_COMMENT: Final = re.compile(r",[ \t]*(#|//|/\*)[^\n]*\n?$")
@@ -17,9 +17,9 @@ MergeText = Callable[[str, str, str], str | None]
 class Sides(NamedTuple):
     """One thing in three versions."""
 
-    base: Block
-    left: Block
-    right: Block
+    base: SyntaxBlock
+    left: SyntaxBlock
+    right: SyntaxBlock
 
 
 def merge_blocks(sides: Sides, merge_text: MergeText) -> str | None:
@@ -40,25 +40,25 @@ def merge_blocks(sides: Sides, merge_text: MergeText) -> str | None:
     return head + "".join(lines) + foot
 
 
-def _merge_order(known: list[dict[str, Member]]) -> list[str] | None:
+def _merge_order(known: list[dict[str, SyntaxMember]]) -> list[str] | None:
     order: list[str] = []
     keys = [tuple(side) for side in known]
     for chunk in split_chunks(keys[0], keys[1], keys[2], may_touch=True):
-        agreed = chunk.agreed
-        if agreed is None:
+        result = chunk.result
+        if result is None:
             added = [key for key in (*chunk.left, *chunk.right) if key not in known[0]]
             free = all((known[1].get(key) or known[2][key]).is_free for key in added)
             if not free or any(key in known[0] for key in (*chunk.base, *chunk.left, *chunk.right)):
                 return None
-            agreed = tuple(dict.fromkeys(added))
-        order += agreed
+            result = tuple(dict.fromkeys(added))
+        order += result
     kept = {key for key in known[0] if key in known[1] and key in known[2]}
     added_keys = (known[1].keys() | known[2].keys()) - known[0].keys()
     is_whole = len(order) == len(set(order)) and set(order) == kept | added_keys
     return order if is_whole and not _lost_edit(known) else None
 
 
-def _lost_edit(known: list[dict[str, Member]]) -> bool:
+def _lost_edit(known: list[dict[str, SyntaxMember]]) -> bool:
     """Return whether one side deleted what the other changed."""
     return any(
         key not in side and key in other and other[key].text != member.text
@@ -67,7 +67,7 @@ def _lost_edit(known: list[dict[str, Member]]) -> bool:
     )
 
 
-def _merge_member(versions: list[Member | None], merge_text: MergeText) -> str | None:
+def _merge_member(versions: list[SyntaxMember | None], merge_text: MergeText) -> str | None:
     base, left, right = versions
     if left is None or right is None:
         present = left or right

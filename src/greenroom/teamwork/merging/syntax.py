@@ -72,21 +72,21 @@ COMMAS: Final = _split_words(
 )
 
 
-class Member(NamedTuple):
+class SyntaxMember(NamedTuple):
     """Lines of a block: one member with the comments above it."""
 
     key: str
     text: str
     is_free: bool
-    block: "Block | None"
+    block: "SyntaxBlock | None"
 
 
-class Block(NamedTuple):
+class SyntaxBlock(NamedTuple):
     """A block cut into the lines before its members, the members, and the lines after them."""
 
     kind: str
     head: str
-    members: tuple[Member, ...]
+    members: tuple[SyntaxMember, ...]
     foot: str
     has_commas: bool
     ends_with_comma: bool
@@ -133,7 +133,7 @@ def is_valid(path: str, text: str) -> bool:
     return grammar is None or parse(text, grammar) is not None
 
 
-def cut_file(path: str, text: str) -> Block | None:
+def cut_file(path: str, text: str) -> SyntaxBlock | None:
     """Cut a file into its members, and those into theirs; None without a grammar or with errors."""
     grammar = find_grammar(path)
     root = parse(text, grammar) if grammar else None
@@ -144,9 +144,9 @@ def cut_file(path: str, text: str) -> Block | None:
     return _cut(node, lines, 0, len(lines)) if node else None
 
 
-def _cut(node: "SgNode", lines: list[str], first: int, last: int) -> Block | None:
+def _cut(node: "SgNode", lines: list[str], first: int, last: int) -> SyntaxBlock | None:
     """Cut the lines `first:last`, which hold `node`; None if a line belongs to two members."""
-    members: list[Member] = []
+    members: list[SyntaxMember] = []
     has_commas = node.kind() in COMMAS and any(child.kind() == "," for child in node.children())
     children = [child for child in node.children() if child.is_named()]
     brackets = [child.range().start.line for child in node.children() if child.kind() in {"{", "[", "("}]
@@ -165,10 +165,10 @@ def _cut(node: "SgNode", lines: list[str], first: int, last: int) -> Block | Non
             member_text = member_text[:-2] + "\n"
         key = _name(child)
         key += f" #{sum(member.key.split(' #')[0] == key for member in members)}"
-        members.append(Member(key, member_text, child.kind() in MEMBERS, block))
+        members.append(SyntaxMember(key, member_text, child.kind() in MEMBERS, block))
         start = end
     ends_with_comma = "".join(lines[head:end]).rstrip().endswith(",")
-    return Block(
+    return SyntaxBlock(
         node.kind(), "".join(lines[first:head]), tuple(members), "".join(lines[end:last]), has_commas, ends_with_comma
     )
 
