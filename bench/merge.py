@@ -1,6 +1,7 @@
 """Real conflicts: the code rungs of the merge ladder beside `git merge-file`, compared with what people did.
 
-`./go bench merge FOLDER`: the folder has the files that `tools/quadruples.py` wrote.
+`./go bench merge FOLDER`: the folder has the files that `tools/quadruples.py` wrote. As in the ladder, what git merges
+is not touched, and a result whose confidence is below `THRESHOLD` is a proposal, not a resolution.
 """
 
 import json
@@ -9,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from greenroom.teamwork.merging.merge import merge_file
+from greenroom.teamwork.merging.merge import Merge, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 
 GOALS = {
@@ -22,17 +23,32 @@ GOALS = {
     "harmful (%)": ("<=", 0.6),
     "worse than git": ("<=", 0.0),
 }
-SIDES = ("left", "base", "right")
+SIDES = ("base", "left", "right")
+THRESHOLD = 0.8
 
 
 class Trial(NamedTuple):
-    """One conflicted file and what became of it; `merged` is None where conflicts are left."""
+    """One conflicted file and what became of it; `by_git` is None where git leaves conflicts."""
 
     quadruple: dict[str, str]
-    merged: str | None
     by_git: str | None
-    reasons: tuple[str, ...]
-    disputed: frozenset[str] = frozenset()
+    disputed: frozenset[str]
+    merge: Merge
+
+    @property
+    def merged(self) -> str | None:
+        """Return the result, None where conflicts are left."""
+        return None if self.merge.conflicts else self.merge.text
+
+    @property
+    def is_proposed(self) -> bool:
+        """Return whether a person would be asked."""
+        return self.merged is not None and self.merge.confidence < THRESHOLD
+
+    @property
+    def is_resolved(self) -> bool:
+        """Return whether the result would be taken."""
+        return self.merged is not None and not self.is_proposed
 
     @property
     def is_exact(self) -> bool:
@@ -67,10 +83,10 @@ def read_quadruples(folder: Path) -> Iterator[dict[str, str]]:
 
 def merge_with_git(quadruple: dict[str, str], scratch: Path) -> tuple[str | None, frozenset[str]]:
     """Return what `git merge-file` makes, None where it leaves conflicts, and the lines of these."""
-    paths = [scratch / side for side in SIDES]
-    for path, side in zip(paths, SIDES, strict=True):
-        path.write_bytes(quadruple[side].encode())
-    done = subprocess.run(["git", "merge-file", "-p", *map(str, paths)], capture_output=True, check=False)
+    for side in SIDES:
+        (scratch / side).write_bytes(quadruple[side].encode())
+    command = ["git", "merge-file", "-p", *(str(scratch / side) for side in ("left", "base", "right"))]
+    done = subprocess.run(command, capture_output=True, check=False)
     merged = done.stdout.decode()
     conflicts = re.findall(r"^<<<<<<< .*?^>>>>>>> ", merged, re.DOTALL | re.MULTILINE) if done.returncode else []
     lines = frozenset(line.strip() for conflict in conflicts for line in conflict.splitlines())
@@ -78,39 +94,61 @@ def merge_with_git(quadruple: dict[str, str], scratch: Path) -> tuple[str | None
 
 
 def try_all(folder: Path) -> list[Trial]:
-    """Merge every quadruple in both ways."""
+    """Merge every quadruple as the ladder does: first git, then the code rungs."""
     trials = []
     with tempfile.TemporaryDirectory() as scratch:
         for quadruple in read_quadruples(folder):
             by_git, disputed = merge_with_git(quadruple, Path(scratch))
-            merge = merge_file(quadruple["path"], *(quadruple[side].encode() for side in ("base", "left", "right")))
-            merged = None if merge.conflicts else merge.text
-            trials.append(Trial(quadruple, merged, by_git, tuple(each.why for each in merge.resolutions), disputed))
+            merge = Merge(by_git or "")
+            if by_git is None:
+                merge = merge_file(quadruple["path"], *(quadruple[side].encode() for side in SIDES))
+            trials.append(Trial(quadruple, by_git, disputed, merge))
     return trials
 
 
+def measure(trials: Sequence[Trial]) -> dict[str, float]:
+    """Return the figures of conflicted files."""
+    conflicted = [trial for trial in trials if trial.by_git is None]
+    resolved = [trial for trial in conflicted if trial.is_resolved]
+    proposed = [trial for trial in conflicted if trial.is_proposed]
+    right = [trial for trial in resolved if trial.is_right]
+    harmful = [trial for trial in resolved if trial.lost]
+    by_git = [trial for trial in trials if trial.by_git is not None]
+    figures: dict[str, float] = {
+        "files": len(trials),
+        "git merge-file: resolved": len(by_git),
+        "git merge-file: right": sum(trial.is_right for trial in by_git),
+        "conflicted files": len(conflicted),
+        "resolved": len(resolved),
+        "equal to the person's": sum(trial.is_exact for trial in resolved),
+        "right: equal but for white space": len(right),
+        "right (%)": 100 * len(right) / max(len(conflicted), 1),
+        "precision": len(right) / max(len(resolved), 1),
+        "harmful": len(harmful),
+        "harmful, inside git's conflicts": sum(bool(trial.disputed.intersection(trial.lost)) for trial in harmful),
+        "harmful (%)": 100 * len(harmful) / max(len(conflicted), 1),
+        "syntactically valid, of those with a parser": _count_valid(resolved, wanted=True),
+        "not valid": _count_valid(resolved, wanted=False),
+        "worse than git": sum(trial.by_git != trial.merged for trial in by_git),
+        "proposed": len(proposed),
+        "proposed: right": sum(trial.is_right for trial in proposed),
+        "proposed: harmful": sum(bool(trial.lost) for trial in proposed),
+    }
+    for why in sorted({each.why for trial in resolved for each in trial.merge.resolutions}):
+        given = [trial for trial in resolved if why in {each.why for each in trial.merge.resolutions}]
+        figures[f"{why}: resolved"] = len(given)
+        figures[f"{why}: right"] = sum(trial.is_right for trial in given)
+    return figures
+
+
+def _count_valid(trials: Sequence[Trial], *, wanted: bool) -> int:
+    return sum(is_valid(trial.quadruple["path"], trial.merged or "") is wanted for trial in trials)
+
+
 def run() -> dict[str, float]:
-    """Measure the folder that the command line names."""
+    """Measure the folders that the command line names."""
     folders = [Path(argument) for argument in sys.argv[2:] if not argument.startswith("--")]
     trials = [trial for folder in folders for trial in try_all(folder)]
     if not trials:
         sys.exit("bench: there are no quadruples. Usage: ./go bench merge FOLDER (see tools/quadruples.py)")
-    resolved = [trial for trial in trials if trial.merged is not None]
-    right = [trial for trial in trials if trial.is_right]
-    harmful = [trial for trial in trials if trial.lost]
-    in_conflicts = [trial for trial in harmful if trial.disputed.intersection(trial.lost)]
-    return {
-        "conflicted files": len(trials),
-        "git merge-file: resolved": sum(trial.by_git is not None for trial in trials),
-        "git merge-file: right": sum(trial.by_git == trial.quadruple["human"] for trial in trials),
-        "resolved": len(resolved),
-        "equal to the person's": sum(trial.is_exact for trial in trials),
-        "right: equal but for white space": len(right),
-        "right (%)": 100 * len(right) / len(trials),
-        "precision": len(right) / max(len(resolved), 1),
-        "harmful": len(harmful),
-        "harmful, inside git's conflicts": len(in_conflicts),
-        "harmful (%)": 100 * len(harmful) / len(trials),
-        "parses": sum(is_valid(trial.quadruple["path"], trial.merged or "") for trial in resolved),
-        "worse than git": sum(trial.by_git not in {None, trial.merged} for trial in trials),
-    }
+    return measure(trials)

@@ -1,26 +1,29 @@
 """`python tools/quadruples.py CLONE FOLDER [MOST]`: collect real conflicts from the merge commits of a local clone.
 
-Writes FOLDER/NAME.jsonl, one conflicted file per line: path, commit, base, left, right and the person's result. Files
-that one side lacks, that are not UTF-8 and merges with several bases are left out. For `./go bench merge FOLDER`.
+Writes FOLDER/NAME.jsonl, one conflicted file per line: path, commit, base, left, right and the person's result. Left
+out: files that one side lacks or that are not UTF-8, results with conflict markers, merges with several bases. At most
+MOST files (60) of 20,000 merges, the same ones each time. For `./go bench merge FOLDER`.
 """
 
 import json
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 MOST_BYTES = 300_000
+MOST_MERGES = 20_000
 MOST_PER_MERGE = 3
 """One merge of a hundred generated files would outweigh all others."""
 SEED = 27
 
 
-def run_git(clone: Path, *arguments: str, stdin: str | None = None) -> bytes | None:
+def run_git(clone: Path, *arguments: str) -> bytes | None:
     """Return the output of git, None if it failed."""
-    command = ["git", "-C", str(clone), *arguments]
-    done = subprocess.run(command, input=stdin.encode() if stdin else None, capture_output=True, check=False)
+    done = subprocess.run(["git", "-C", str(clone), *arguments], capture_output=True, check=False)
     return done.stdout if done.returncode in {0, 1} else None
 
 
@@ -29,7 +32,7 @@ def list_merges(clone: Path) -> list[list[str]]:
     listed = run_git(clone, "rev-list", "--all", "--min-parents=2", "--max-parents=2", "--parents") or b""
     merges = sorted(line.split() for line in listed.decode().splitlines())
     random.Random(SEED).shuffle(merges)
-    return merges
+    return merges[:MOST_MERGES]
 
 
 def find_conflicts(clone: Path, left: str, right: str) -> list[str]:
@@ -58,7 +61,8 @@ def collect(clone: Path) -> Iterator[dict[str, str]]:
         for path in find_conflicts(clone, left, right)[:MOST_PER_MERGE]:
             sides = {"base": bases[0], "left": left, "right": right, "human": commit}
             texts = {name: read_text(clone, side, path) for name, side in sides.items()}
-            if all(text is not None for text in texts.values()):
+            is_settled = not re.search("^<{7} ", texts["human"] or "", re.MULTILINE)
+            if is_settled and all(text is not None for text in texts.values()):
                 yield {"path": path, "commit": commit} | {name: text or "" for name, text in texts.items()}
 
 
@@ -71,14 +75,9 @@ def main(arguments: Sequence[str]) -> int:
     most = int(arguments[2]) if len(arguments) == 3 else 60
     folder.mkdir(parents=True, exist_ok=True)
     name = clone.resolve().parent.name if clone.name in {"repo", ".git"} else clone.resolve().name
-    count = 0
-    with (folder / f"{name}.jsonl").open("w", encoding="utf-8") as output:
-        for quadruple in collect(clone):
-            output.write(json.dumps(quadruple) + "\n")
-            count += 1
-            if count == most:
-                break
-    print(f"{name}: {count}")
+    lines = [json.dumps(quadruple) + "\n" for quadruple in islice(collect(clone), most)]
+    (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    print(f"{name}: {len(lines)}")
     return 0
 
 

@@ -1,39 +1,66 @@
 """One file, two sides: what is merged, what stays a conflict, and why."""
 
+import sys
 from itertools import chain
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.teamwork.merging.merge import Merge, merge_file
+from greenroom.teamwork.merging.merge import ORDER_CONFIDENCE, STRUCTURE_CONFIDENCE, Merge, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 
-TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c = 1\n", "\n", "d(1, 2)\n", "  e\n"]), max_size=8).map("".join)
+LINES = ["a", "b", "c = 1", "", "d(1, 2)", "  e", "import f", "- g", "def h():\n    pass", "i: 1", "## 1.0", "j,"]
+TEXTS = st.lists(st.sampled_from([line + "\n" for line in LINES]), max_size=8).map("".join)
+PATHS = st.sampled_from(
+    ["a.txt", "a.py", "a.ts", "a.json", "a.yml", "a.toml", "a.md", "a.go", "a.rs", "A.java", "CHANGES", "a.css"]
+)
 
 
 def merge(path: str, base: str, left: str, right: str) -> Merge:
     return merge_file(path, base.encode(), left.encode(), right.encode())
 
 
-@given(TEXTS, TEXTS)
-def test_a_side_that_changed_nothing_takes_the_other(base: str, other: str) -> None:
-    assert merge("a.txt", base, base, other) == Merge(other)
-    assert merge("a.txt", base, other, base) == Merge(other)
-    assert merge("a.txt", base, other, other) == Merge(other)
+@given(PATHS, TEXTS, TEXTS)
+def test_a_side_that_changed_nothing_takes_the_other(path: str, base: str, other: str) -> None:
+    assert merge(path, base, base, other) == Merge(other)
+    assert merge(path, base, other, base) == Merge(other)
+    assert merge(path, base, other, other) == Merge(other)
 
 
-@given(TEXTS, TEXTS, TEXTS)
-def test_no_line_goes_that_neither_side_deleted(base: str, left: str, right: str) -> None:
-    merged = merge("a.txt", base, left, right)
+@given(PATHS, TEXTS, TEXTS, TEXTS)
+def test_no_line_goes_that_neither_side_deleted(path: str, base: str, left: str, right: str) -> None:
+    merged = merge(path, base, left, right)
     kept = set(left.split("\n")) & set(right.split("\n")) & set(base.split("\n"))
     assert merged.conflicts or {line.strip() for line in kept} <= {line.strip() for line in merged.text.split("\n")}
 
 
-@given(TEXTS, TEXTS, TEXTS)
-def test_a_conflict_is_one_from_both_sides(base: str, left: str, right: str) -> None:
-    one, other = merge("a.txt", base, left, right), merge("a.txt", base, right, left)
+@given(PATHS, TEXTS, TEXTS, TEXTS)
+def test_what_a_side_added_is_in_the_result(path: str, base: str, left: str, right: str) -> None:
+    merged = merge(path, base, left, right)
+    if not merged.conflicts:
+        added = (set(left.split()) | set(right.split())) - set(base.split())
+        assert added <= set(merged.text.split())
+
+
+@given(PATHS, TEXTS, TEXTS, TEXTS)
+def test_a_conflict_is_one_from_both_sides(path: str, base: str, left: str, right: str) -> None:
+    one, other = merge(path, base, left, right), merge(path, base, right, left)
     assert bool(one.conflicts) == bool(other.conflicts)
+    assert one.confidence == other.confidence
+    if not one.conflicts:
+        assert is_valid(path, one.text) == is_valid(path, other.text)
+
+
+@given(PATHS, st.binary(max_size=40), st.binary(max_size=40), st.binary(max_size=40))
+def test_any_bytes_are_merged_or_refused(path: str, base: bytes, left: bytes, right: bytes) -> None:
+    merged = merge_file(path, base, left, right)
+    assert all(conflict.why for conflict in merged.conflicts)
+
+
+@given(PATHS, st.text(max_size=40))
+def test_any_text_is_valid_or_not(path: str, text: str) -> None:
+    assert is_valid(path, text) in ({None} if path in {"a.txt", "a.md", "CHANGES", "a.css"} else {True, False})
 
 
 MERGED = {
@@ -47,6 +74,18 @@ MERGED = {
     "keys": ("a.json", '{\n  "a": 1\n}\n', '{\n  "a": 1,\n  "b": 2\n}\n', '{\n  "a": 1,\n  "c": 3\n}\n'),
     "yaml keys": ("a.yml", "a: 1\n", "a: 1\nb: 2\n", "a: 1\nc: 3\n"),
     "toml keys": ("a.toml", "[x]\na = 1\n", "[x]\na = 1\nb = 2\n", "[x]\na = 1\nc = 3\n"),
+    "sections": (
+        "CHANGES.md",
+        "# Changes\n\n## 1.0\n\nfirst\n",
+        "# Changes\n\n## 1.2\n\nb\n\n## 1.0\n\nfirst\n",
+        "# Changes\n\n## 1.1\n\nc\n\n## 1.0\n\nfirst\n",
+    ),
+    "tests": (
+        "a.test.js",
+        "describe(x, () => {\n  it('a', () => {\n    a()\n  })\n})\n",
+        "describe(x, () => {\n  it('a', () => {\n    a()\n  })\n\n  it('b', () => {\n    b(1)\n  })\n})\n",
+        "describe(x, () => {\n  it('a', () => {\n    a()\n  })\n\n  it('c', () => {\n    c(2)\n  })\n})\n",
+    ),
     "list items": ("a.md", "# A\n\n- a\n", "# A\n\n- a\n- b\n", "# A\n\n- a\n- c\n"),
     "go functions": (
         "a.go",
@@ -82,7 +121,30 @@ def test_additions_of_both_sides_stay_left_first(case: str) -> None:
     only_left = next(line for line in left.splitlines() if line not in right and line not in base and "b" in line)
     only_right = next(line for line in right.splitlines() if line not in left and line not in base and "c" in line)
     assert lines.index(only_left.strip().rstrip(",")) < lines.index(only_right.strip().rstrip(","))
-    assert is_valid(path, merged.text)
+    assert is_valid(path, merged.text) is not False
+
+
+AT_END = {"list items", "go functions", "rust functions"}
+
+
+@pytest.mark.parametrize("case", MERGED)
+def test_where_people_put_either_side_first_the_merge_is_less_certain(case: str) -> None:
+    confidence = merge(*MERGED[case]).confidence
+    assert confidence == (ORDER_CONFIDENCE if case in AT_END | {"methods"} else STRUCTURE_CONFIDENCE)
+
+
+def test_imports_stay_sorted() -> None:
+    base = "import a\nimport z\n"
+    merged = merge("a.py", base, "import a\nimport m\nimport z\n", "import a\nimport c\nimport z\n")
+    assert merged.text == "import a\nimport c\nimport m\nimport z\n"
+
+
+def test_without_ast_grep_python_is_merged_by_its_own_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ast_grep_py", None)
+    assert merge(*MERGED["methods"]).resolutions[0].why == "both sides added members"
+    assert merge(*MERGED["go functions"]).conflicts
+    assert is_valid("a.py", "def f(:") is False
+    assert is_valid("a.go", "func {{{") is None
 
 
 def test_neighbouring_lines_and_words_of_one_line_are_merged() -> None:
@@ -102,6 +164,13 @@ CONFLICTS = {
     "the same name": ("a.py", "", "def f():\n    return 1\n", "def f():\n    return 2\n"),
     "deleted and changed": ("a.py", "def f():\n    return 1\n", "", "def f():\n    return 2\n"),
     "statements": ("a.py", "def f():\n    a()\n", "def f():\n    a()\n    b()\n", "def f():\n    a()\n    c()\n"),
+    "words of prose": ("a.md", "one two three four\n", "ONE two three four\n", "one two three FOUR\n"),
+    "a file that would not parse": (
+        "a.json",
+        '{\n"a": 1\n}\n',
+        '{\n"a": 1,\n"b": 2\n}\n',
+        '{\n"c": 0,\n"a": 1,\n"b": 3\n}\n',
+    ),
     "a renamed name": ("a.py", "f(old, 1)\n", "f(new, 1)\n", "f(old, old)\n"),
 }
 

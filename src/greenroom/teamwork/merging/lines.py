@@ -1,8 +1,8 @@
-"""Three-way merge of sequences: lines of a file, members of a class, words of a line."""
+"""Three-way merge of lines: chunks that one side changed, and what is known of those that both changed."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
@@ -15,18 +15,13 @@ SIMILAR: Final = 0.65
 MOST_LINES: Final = 20
 """The most lines whose words are merged."""
 
+MOST_PAIRS: Final = 4_000_000
+"""The most pairs of lines that are compared one by one; a larger stretch without a line of its own is one edit."""
+
 NAME: Final = re.compile(r"[^\W\d]\w+")
 
-ENTRIES: Final = {
-    ".md": re.compile(r"[-*+] |\d+\. |#+ |\|"),
-    ".rst": re.compile(r"[-*+] |\.\. "),
-    ".toml": re.compile(r"\[|[\w\"'.-]+ *= *[^\[{\"']*$|[\w\"'.-]+ *= *(\"[^\"]*\"|'[^']*'|\{[^{}]*\}|\[[^\[\]]*\])$"),
-    ".txt": re.compile(r"[-*+] |[\w.\[\]-]+ *[=<>~!]=|- "),
-    "ignore": re.compile(r"\S"),
-}
-"""What an entry begins with, by file ending: list items, sections, keys, requirements, patterns."""
-
-LISTS: Final = tuple(ENTRIES)
+COMMENT: Final = re.compile(r"\s*(//|#(?!\[)|\*|/\*)")
+"""How lines of prose begin in a program. `#[` is an attribute of Rust."""
 
 Parts = tuple[str, ...]
 
@@ -55,10 +50,64 @@ class Chunk(NamedTuple):
         return self.left if self.right in {self.base, self.left} else None
 
 
+class Settled(NamedTuple):
+    """The text of one stretch, and why no other is right. Not `is_sure`: its parts may stand in another order."""
+
+    text: str
+    why: str
+    is_sure: bool = True
+
+
+def split_lines(text: str) -> Parts:
+    """Return the lines of a text with their ends."""
+    return tuple(re.findall(r"[^\n]*\n|[^\n]+$", text))
+
+
 def find_edits(base: Parts, side: Parts, *, is_right: bool = False) -> list[SideEdit]:
     """Return what turns the base into a side, in order."""
-    opcodes = SequenceMatcher(None, base, side, autojunk=False).get_opcodes()
-    return [SideEdit(start, end, is_right, side[new:last]) for tag, start, end, new, last in opcodes if tag != "equal"]
+    edits = [SideEdit(at, end, is_right, side[to:last]) for at, end, to, last in _compare(base, side)]
+    stops = [*(edit.start for edit in edits), len(base)][1:]
+    return [_slide(base, edit, stop) for edit, stop in zip(edits, stops, strict=True)]
+
+
+def _compare(base: Parts, side: Parts) -> Iterator[tuple[int, int, int, int]]:
+    """Yield start and end of each edit in the base and in the side."""
+    anchors = _find_anchors(base, side)
+    if not anchors:
+        matcher = SequenceMatcher(None, base, side, autojunk=False)
+        is_small = len(base) * len(side) <= MOST_PAIRS
+        codes = matcher.get_opcodes() if is_small else [("replace", 0, len(base), 0, len(side))]
+        yield from (code[1:] for code in codes if code[0] != "equal")
+        return
+    low, first = 0, 0
+    for high, last in [*anchors, (len(base), len(side))]:
+        head = _count_equal(base[low:high], side[first:last])
+        low, first = low + head, first + head
+        tail = _count_equal(base[low:high][::-1], side[first:last][::-1])
+        for at, end, to, stop in _compare(base[low : high - tail], side[first : last - tail]):
+            yield low + at, low + end, first + to, first + stop
+        low, first = high + 1, last + 1
+
+
+def _count_equal(one: Parts, other: Parts) -> int:
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _find_anchors(base: Parts, side: Parts) -> list[tuple[int, int]]:
+    """Return where lines stand that both have once: these are matched first, as in `git diff --patience`."""
+    counts = Counter(base), Counter(side)
+    rare = [[at for at, part in enumerate(parts) if counts[0][part] == counts[1][part] == 1] for parts in (base, side)]
+    texts = [[parts[at] for at in places] for parts, places in zip((base, side), rare, strict=True)]
+    blocks = SequenceMatcher(None, texts[0], texts[1], autojunk=False).get_matching_blocks()
+    return [(rare[0][at + step], rare[1][to + step]) for at, to, size in blocks for step in range(size)]
+
+
+def _slide(base: Parts, edit: SideEdit, stop: int) -> SideEdit:
+    """Move an insertion down as far as it stays the same, as git does: so both sides' ones meet."""
+    start, new = edit.start, edit.new
+    while edit.start == edit.end and start < stop and base[start] == new[0]:
+        start, new = start + 1, (*new[1:], new[0])
+    return SideEdit(start, max(start, edit.end), edit.is_right, new)
 
 
 def split_chunks(base: Parts, left: Parts, right: Parts, *, may_touch: bool = False) -> list[Chunk]:
@@ -101,43 +150,17 @@ def _rewrite(base: Parts, start: int, end: int, edits: Sequence[SideEdit]) -> Pa
     return (*parts, *base[start:end])
 
 
-def split_lines(text: str) -> Parts:
-    """Return the lines of a text with their ends."""
-    return tuple(re.findall(r"[^\n]*\n|[^\n]+$", text))
-
-
-def squash(text: str) -> str:
-    """Return the text without white space."""
-    return "".join(text.split())
-
-
-class Settled(NamedTuple):
-    """The text of one stretch, and why no other is right."""
-
-    text: str
-    why: str
-
-
 def settle_lines(chunk: Chunk, *, is_indented: bool) -> Settled | None:
-    """Merge one chunk that both sides changed, None if its result cannot be known.
+    """Merge one chunk if one side changed white space only, or contains what the other added; else None.
 
     `is_indented`: the language gives indentation a meaning.
     """
     base, left, right = ("".join(side) for side in chunk)
-    if brings_back(base, left, right):
-        return None
-    return (
-        _settle_spacing(base, left, right, is_indented=is_indented)
-        or _settle_contained(base, left, right)
-        or _settle_neighbours(chunk)
-        or _settle_words(chunk)
-    )
+    return _settle_spacing(base, left, right, is_indented=is_indented) or _settle_contained(base, left, right)
 
 
 def _settle_spacing(base: str, left: str, right: str, *, is_indented: bool) -> Settled | None:
-    plain = [squash(side) for side in (base, left, right)]
-    if is_indented and len({_indents(side) for side in (base, left, right) if side.strip()}) > 1:
-        return None
+    plain = [_strip_lines(side, is_indented=is_indented) for side in (base, left, right)]
     if plain[1] == plain[2]:
         return Settled(left, "both sides made the same edit, formatted differently")
     if plain[0] == plain[1]:
@@ -147,9 +170,11 @@ def _settle_spacing(base: str, left: str, right: str, *, is_indented: bool) -> S
     return None
 
 
-def _indents(text: str) -> str:
-    body = text.lstrip("\n")
-    return body[: len(body) - len(body.lstrip())]
+def _strip_lines(text: str, *, is_indented: bool) -> list[str]:
+    if not is_indented:
+        return ["".join(text.split())]
+    lines = [line for line in text.splitlines() if line.strip()]
+    return [line[: len(line) - len(line.lstrip())] + "".join(line.split()) for line in lines]
 
 
 def _settle_contained(base: str, left: str, right: str) -> Settled | None:
@@ -164,35 +189,14 @@ def _settle_contained(base: str, left: str, right: str) -> Settled | None:
     return None
 
 
-def _settle_neighbours(chunk: Chunk) -> Settled | None:
-    """Keep both edits of neighbouring lines, if each replaces lines one by one or only inserts."""
-    parts = split_chunks(*chunk, may_touch=True)
-    if not all(part.result is not None and _is_plain_edit(part) for part in parts):
-        return None
-    edits = [part for part in parts if part.result != part.base]
-    left = {line.strip() for part in edits for line in part.left if line not in part.base}
-    right = {line.strip() for part in edits for line in part.right if line not in part.base}
-    if left & right - {""}:
-        return None
-    return Settled("".join(line for part in parts for line in part.result or ()), "the sides changed different lines")
-
-
-def _is_plain_edit(part: Chunk) -> bool:
-    new = part.result or ()
-    if part.base == new or not part.base:
-        return True
-    return len(part.base) == len(new) and all(map(_is_similar, part.base, new))
-
-
-def _is_similar(old: str, new: str) -> bool:
-    return SequenceMatcher(None, old.strip(), new.strip(), autojunk=False).ratio() >= SIMILAR
-
-
-def _settle_words(chunk: Chunk) -> Settled | None:
-    """Keep both edits of one line, if a word stands between them."""
+def settle_words(chunk: Chunk) -> Settled | None:
+    """Keep the edits of both sides, if these changed different lines or different words of a line; else None."""
     if not len(chunk.base) == len(chunk.left) == len(chunk.right) <= MOST_LINES:
         return None
-    lines = [_merge_words(*versions) for versions in zip(chunk.base, chunk.left, chunk.right, strict=True)]
+    rows = list(zip(*chunk, strict=True))
+    if any(COMMENT.match(row[0]) for row in rows if len(set(row)) > 1):
+        return None
+    lines = [_merge_words(*row) for row in rows]
     if any(line is None for line in lines):
         return None
     return Settled("".join(line or "" for line in lines), "the sides changed different words")
@@ -211,50 +215,14 @@ def _merge_words(base: str, left: str, right: str) -> str | None:
     return None if any(part is None for part in parts) else "".join(word for part in parts for word in part or ())
 
 
-def brings_back(base: str, left: str, right: str) -> bool:
+def _is_similar(old: str, new: str) -> bool:
+    return SequenceMatcher(None, old.strip(), new.strip(), autojunk=False).ratio() >= SIMILAR
+
+
+def has_lost_name(chunk: Chunk) -> bool:
     """Return whether one side adds a name that the other removed everywhere, as a renaming does."""
-    names = [Counter(NAME.findall(side)) for side in (base, left, right)]
+    names = [Counter(NAME.findall("".join(side))) for side in chunk]
     pairs = ((names[1], names[2]), (names[2], names[1]))
     return any(
         adding[name] > count and name not in removing for name, count in names[0].items() for adding, removing in pairs
     )
-
-
-def settle_list(path: str, chunk: Chunk) -> Settled | None:
-    """Keep what both sides added at one place, if it is a list of entries: left's first, then right's."""
-    if "".join(chunk.base).strip() or not path.lower().endswith(LISTS):
-        return None
-    left, right = _cut_entries(path, chunk.left), _cut_entries(path, chunk.right)
-    if left is None or right is None:
-        return None
-    names = [{_name_entry(entry) for entry in side} for side in (left, right)]
-    if any(_name_entry(entry) in names[0] and entry not in left for entry in right) or len(names[0]) != len(left):
-        return None
-    return Settled("".join(dict.fromkeys([*left, *right])), "both sides added entries")
-
-
-def _cut_entries(path: str, lines: Parts) -> list[str] | None:
-    """Return the entries of added lines, sections if there are headings; None if these begin within one."""
-    starts = next(pattern for ending, pattern in ENTRIES.items() if path.lower().endswith(ending))
-    headings = [at for at, line in enumerate(lines) if _is_heading(path, line, lines[at + 1 : at + 2])]
-    entries: list[str] = []
-    for at, line in enumerate(lines):
-        if at in headings if headings else starts.match(line):
-            entries.append(line)
-        elif entries and (headings or not line.strip() or line[0] in " \t"):
-            entries[-1] += line
-        elif line.strip():
-            return None
-    is_whole = all(entry.endswith("\n\n" if headings else "\n") for entry in entries)
-    return entries if entries and is_whole else None
-
-
-def _is_heading(path: str, line: str, below: Parts) -> bool:
-    if path.endswith(".rst"):
-        return bool(below) and re.fullmatch(r"([=~^-])\1{2,}\s*", below[0]) is not None and line[0] not in " \n"
-    return line.startswith(("#", "[")) and path.endswith((".md", ".toml")) and not line.startswith("#!")
-
-
-def _name_entry(entry: str) -> str:
-    first = entry.split("\n", 1)[0]
-    return first.split("=", 1)[0].strip() if "=" in first else first.strip()

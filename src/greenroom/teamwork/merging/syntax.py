@@ -1,32 +1,28 @@
-"""What a language knows of its files: whether they parse, and the members of their blocks."""
+"""What a language knows of its files: whether they parse, and which lines are whole members of one block."""
 
+import ast
 import json
 import tomllib
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import yaml
 
-from greenroom.teamwork.merging.lines import split_lines
-
 if TYPE_CHECKING:
-    from ast_grep_py import SgNode
+    from ast_grep_py import SgNode, SgRoot
 
 GRAMMARS: Final = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".jsx": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".ts": "typescript",
-    ".tsx": "tsx",
-    ".json": "json",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".go": "go",
-    ".rs": "rust",
-    ".java": "java",
+    ending: grammar
+    for grammar, endings in {
+        "python": "py pyi",
+        "javascript": "js jsx mjs cjs",
+        "typescript": "ts mts cts",
+        "yaml": "yaml yml",
+        **{grammar: grammar for grammar in ("tsx", "json", "go", "java")},
+        "rust": "rs",
+    }.items()
+    for ending in endings.split()
 }
 """File endings and ast-grep's names of their languages."""
 
@@ -35,14 +31,6 @@ def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-BLOCKS: Final = _split_words(
-    "module program source_file block class_body interface_body object_type enum_body enum_body_declarations"
-    " declaration_list field_declaration_list enum_variant_list import_spec_list var_spec_list const_spec_list"
-    " dictionary list set tuple object array literal_value block_mapping block_sequence named_imports export_clause"
-    " use_list"
-)
-"""Nodes whose children are members."""
-
 MEMBERS: Final = _split_words(
     "import_statement import_from_statement import_declaration import_spec use_declaration function_definition"
     " class_definition decorated_definition function_declaration generator_function_declaration class_declaration"
@@ -50,167 +38,157 @@ MEMBERS: Final = _split_words(
     " abstract_method_signature abstract_class_declaration interface_declaration type_alias_declaration"
     " enum_declaration constructor_declaration annotation_type_declaration record_declaration type_declaration"
     " function_item struct_item enum_item trait_item impl_item mod_item type_item const_item static_item"
-    " function_signature_item pair block_mapping_pair import_specifier export_specifier export_statement"
-    " field_declaration enum_variant enum_constant property_identifier keyed_element block_sequence_item"
-    " string interpreted_string_literal"
+    " function_signature_item attribute_item pair block_mapping_pair import_specifier export_specifier"
+    " export_statement field_declaration enum_variant enum_constant keyed_element block_sequence_item"
+    " shorthand_property_identifier shorthand_field_initializer field_initializer test_case"
+    " Import ImportFrom FunctionDef AsyncFunctionDef ClassDef"
 )
-"""Members whose order means nothing: when both sides add some, left's come first."""
+"""Members whose order means nothing, as ast-grep and Python's `ast` call them."""
 
-BODIES: Final = _split_words(
-    "class_definition decorated_definition class_declaration abstract_class_declaration interface_declaration"
-    " export_statement enum_declaration struct_item enum_item trait_item impl_item mod_item type_declaration type_spec"
-    " struct_type interface_type import_declaration import_statement import_clause use_declaration scoped_use_list"
-    " pair block_mapping_pair block_node document stream expression_statement assignment lexical_declaration"
-    " variable_declarator var_declaration const_declaration var_spec expression_list composite_literal"
-    " type_alias_declaration ambient_declaration record_declaration"
+VARIABLES: Final = _split_words(
+    "expression_statement lexical_declaration var_declaration const_declaration Assign AnnAssign"
 )
-"""Nodes in which the block of a member is looked for. Bodies of functions are not among them."""
+OUTER: Final = _split_words("module program source_file class_body Module ClassDef")
+"""Blocks in which variables are members: a function's statements stand in an order that has a meaning."""
 
-COMMAS: Final = _split_words(
-    "dictionary list set tuple object array literal_value named_imports export_clause use_list enum_variant_list"
-    " field_declaration_list enum_body"
-)
+LISTS: Final = _split_words("array list literal_value array_expression")
+"""Blocks of which every child is a member."""
 
-
-class SyntaxMember(NamedTuple):
-    """Lines of a block: one member with the comments above it."""
-
-    key: str
-    text: str
-    is_free: bool
-    block: "SyntaxBlock | None"
+TESTS: Final = ("it(", "test(", "describe(")
 
 
-class SyntaxBlock(NamedTuple):
-    """A block cut into the lines before its members, the members, and the lines after them."""
+class SyntaxSpan(NamedTuple):
+    """A node of a syntax tree: the lines `start:end`, counted from 0, and how to look into it."""
 
     kind: str
-    head: str
-    members: tuple[SyntaxMember, ...]
-    foot: str
-    has_commas: bool
-    ends_with_comma: bool
+    name: str
+    start: int
+    end: int
+    look: Callable[[], "list[SyntaxSpan]"]
 
 
-def find_grammar(path: str) -> str | None:
-    """Return ast-grep's name of the language of a file."""
-    return GRAMMARS.get("." + path.rsplit(".", 1)[-1].lower())
+def _find_ending(path: str) -> str:
+    return path.rsplit(".", 1)[-1].lower()
 
 
-def parse(text: str, grammar: str) -> "SgNode | None":
-    """Return the syntax tree, None if the text has errors or ast-grep is not installed."""
+def _load_parser() -> "type[SgRoot] | None":
     try:
         from ast_grep_py import SgRoot
     except ImportError:
         return None
-    root = SgRoot(text, grammar).root()
-    return None if root.find(kind="ERROR") else root
+    return SgRoot
 
 
-def _load_yaml(text: str) -> object:
-    return list(yaml.safe_load_all(text))
+def parse(path: str, text: str) -> SyntaxSpan | None:
+    """Return the syntax tree of a file, None if it has errors or there is no parser at hand."""
+    grammar = GRAMMARS.get(_find_ending(path))
+    parser = _load_parser()
+    if grammar is None or parser is None:
+        return _parse_python(text) if grammar == "python" else None
+    root = parser(text, grammar).root()
+    return None if root.find(kind="ERROR") else _wrap(root)
 
 
-CHECKS: Final[dict[str, tuple[Callable[[str], object], type[Exception]]]] = {
-    "json": (json.loads, ValueError),
-    "toml": (tomllib.loads, tomllib.TOMLDecodeError),
-    "yaml": (_load_yaml, yaml.YAMLError),
-    "yml": (_load_yaml, yaml.YAMLError),
-}
-
-
-def is_valid(path: str, text: str) -> bool:
-    """Return whether a text parses in the language of its path; what has no grammar here always does."""
-    ending = path.rsplit(".", 1)[-1].lower()
-    if ending in CHECKS:
-        load, fault = CHECKS[ending]
-        try:
-            load(text)
-        except fault:
-            return False
-        return True
-    grammar = find_grammar(path)
-    return grammar is None or parse(text, grammar) is not None
-
-
-def cut_file(path: str, text: str) -> SyntaxBlock | None:
-    """Cut a file into its members, and those into theirs; None without a grammar or with errors."""
-    grammar = find_grammar(path)
-    root = parse(text, grammar) if grammar else None
-    if root is None:
+def _parse_python(text: str) -> SyntaxSpan | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _wrap_python(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    lines = list(split_lines(text))
-    node = _find_block(root) if root.kind() in {"document", "stream"} else root
-    return _cut(node, lines, 0, len(lines)) if node else None
 
 
-def _cut(node: "SgNode", lines: list[str], first: int, last: int) -> SyntaxBlock | None:
-    """Cut the lines `first:last`, which hold `node`; None if a line belongs to two members."""
-    members: list[SyntaxMember] = []
-    has_commas = node.kind() in COMMAS and any(child.kind() == "," for child in node.children())
-    children = [child for child in node.children() if child.is_named()]
-    brackets = [child.range().start.line for child in node.children() if child.kind() in {"{", "[", "("}]
-    head = start = max([first, *(line + 1 for line in brackets[:1])]) if children else last
-    end = start
-    for at, child in enumerate(children):
-        begin, end = child.range().start.line, _end_line(child)
-        if begin < start or end > last:
-            return None
-        if child.kind().endswith("comment") and at + 1 < len(children):
-            continue
-        nested = _find_block(child)
-        block = _cut(nested, lines, start, end) if nested else None
-        member_text = "".join(lines[start:end])
-        if has_commas and member_text.endswith(",\n"):
-            member_text = member_text[:-2] + "\n"
-        key = _name(child)
-        key += f" #{sum(member.key.split(' #')[0] == key for member in members)}"
-        members.append(SyntaxMember(key, member_text, child.kind() in MEMBERS, block))
-        start = end
-    ends_with_comma = "".join(lines[head:end]).rstrip().endswith(",")
-    return SyntaxBlock(
-        node.kind(), "".join(lines[first:head]), tuple(members), "".join(lines[end:last]), has_commas, ends_with_comma
+def _wrap_python(node: ast.AST) -> SyntaxSpan:
+    above = [part.lineno for part in getattr(node, "decorator_list", [])]
+    start = min([getattr(node, "lineno", 1), *above]) - 1
+    end: int = getattr(node, "end_lineno", start)
+    is_block = isinstance(node, ast.Module | ast.ClassDef)
+    name = getattr(node, "name", "") if is_block or "name" in node._fields else ast.unparse(node).split("=")[0]
+    body: list[ast.stmt] = getattr(node, "body", []) if is_block else []
+    return SyntaxSpan(type(node).__name__, name, start, end, lambda: [_wrap_python(child) for child in body])
+
+
+def _wrap(node: "SgNode") -> SyntaxSpan:
+    start, end = node.range().start, node.range().end
+    is_test = node.kind() == "expression_statement" and node.text().startswith(TESTS)
+    return SyntaxSpan(
+        "test_case" if is_test else node.kind(),
+        _name(node),
+        start.line,
+        end.line if end.column == 0 else end.line + 1,
+        lambda: [_wrap(child) for child in node.children() if child.is_named()],
     )
-
-
-def _end_line(node: "SgNode") -> int:
-    end = node.range().end
-    return end.line if end.column == 0 else end.line + 1
-
-
-def _find_block(node: "SgNode") -> "SgNode | None":
-    """Return the outermost block of a member that has lines of its own."""
-    for child in node.children():
-        is_by_indent = child.kind() in {"block", "block_mapping", "block_sequence"}
-        if child.kind() in BLOCKS and (is_by_indent or child.range().end.line > child.range().start.line):
-            return child
-        if child.kind() in BODIES:
-            found = _find_block(child)
-            if found:
-                return found
-    return None
 
 
 def _name(node: "SgNode") -> str:
     """Return what tells a member from the others of its block."""
     kind = node.kind()
-    if kind in {"decorated_definition", "export_statement", "ambient_declaration"}:
-        inner = node.field("definition") or node.field("declaration")
-        return _name(inner) if inner else f"{kind} {' '.join(node.text().split())}"
+    inner = node.field("definition") or node.field("declaration")
+    if inner:
+        return _name(inner)
+    if kind in VARIABLES:
+        text = node.text()
+        return text.split("," if text.startswith(TESTS) else "=")[0].strip()
     name = node.field("name") or node.field("key")
-    if name and "import" not in kind:
-        extra = [node.field(part) for part in ("receiver", "parameters") if "method" in kind or "constructor" in kind]
-        return " ".join([kind, name.text(), *(" ".join(part.text().split()) for part in extra if part)])
-    source = node.field("source") or node.field("module_name")
-    if source and "*" not in node.text() and kind in {"import_statement", "import_from_statement"}:
-        is_type = node.text().startswith("import type")
-        return f"{kind} {is_type} {source.text()}"
-    if kind == "import_declaration" and "(" in node.text():
-        return kind
-    if kind == "impl_item":
-        return node.text().split("{")[0].strip()
-    for child in node.children():
-        if child.kind() in {"variable_declarator", "type_spec", "const_spec", "var_spec", "assignment"}:
-            target = child.field("name") or child.field("left")
-            return f"{kind} {target.text()}" if target else node.text()
-    return f"{kind} {' '.join(node.text().split())}"
+    if name is None or "import" in kind:
+        return " ".join(node.text().split())
+    extra = [node.field(part) for part in ("receiver", "parameters") if kind.startswith(("method", "constructor"))]
+    return " ".join([name.text(), *(" ".join(part.text().split()) for part in extra if part)])
+
+
+def find_members(root: SyntaxSpan, start: int, end: int) -> tuple[str, frozenset[str]] | None:
+    """Return the kind of a block and the names of those of its members that the lines `start:end` are.
+
+    None if the lines are not whole members of one block, or these stand in an order that has a meaning.
+    """
+    node = root
+    while True:
+        children = [child for child in node.look() if child.start < end and child.end > start]
+        if children and all(start <= child.start and child.end <= end for child in children):
+            break
+        if len(children) != 1:
+            return None
+        node = children[0]
+    members = [child for child in children if not child.kind.endswith("comment")]
+    is_free = node.kind in LISTS or all(
+        child.kind in MEMBERS or (child.kind in VARIABLES and node.kind in OUTER) for child in members
+    )
+    return (node.kind, frozenset(child.name for child in members)) if members and is_free else None
+
+
+def is_valid(path: str, text: str) -> bool | None:
+    """Return whether a text parses in the language of its path, None if there is no parser at hand."""
+    ending = _find_ending(path)
+    if ending in CHECKS:
+        try:
+            return CHECKS[ending](text) is not None
+        except (ValueError, RecursionError, yaml.YAMLError):
+            return False
+    grammar = GRAMMARS.get(ending)
+    if grammar == "python":
+        return _parse_python(text) is not None
+    return None if grammar is None or _load_parser() is None else parse(path, text) is not None
+
+
+def _check_json(text: str) -> bool:
+    json.loads(text, object_pairs_hook=_collect)
+    return True
+
+
+def _collect(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return found
+
+
+def _check_yaml(text: str) -> int:
+    return sum(1 for _ in yaml.parse(text, Loader=yaml.SafeLoader))
+
+
+CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
+    "json": _check_json,
+    "toml": tomllib.loads,
+    "yaml": _check_yaml,
+    "yml": _check_yaml,
+}
