@@ -89,8 +89,9 @@ def _compare(base: Parts, side: Parts) -> Iterator[tuple[int, int, int, int]]:
         low, first = high + 1, last + 1
 
 
-def _count_equal(one: Parts, other: Parts) -> int:
-    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+def _count_equal(parts: Parts, others: Parts) -> int:
+    size = min(len(parts), len(others))
+    return next((at for at in range(size) if parts[at] != others[at]), size)
 
 
 def _find_anchors(base: Parts, side: Parts) -> list[tuple[int, int]]:

@@ -80,7 +80,7 @@ MOST_REWRITTEN: Final = 150
 """Where a side deleted or replaced more lines, the lines that are left mean other things than before."""
 
 
-class Place(NamedTuple):
+class ChunkPlace(NamedTuple):
     """Where a chunk stands: its first line on each side, and the lines around it."""
 
     left: int
@@ -167,7 +167,7 @@ class _FileMerger:
         is_added = all(why.startswith("both sides added") for why in reasons)
         return None if is_added or gone <= MOST_REWRITTEN else "one side rewrote much of the file"
 
-    def _settle(self, chunk: Chunk, place: Place) -> Settled | None:
+    def _settle(self, chunk: Chunk, place: ChunkPlace) -> Settled | None:
         """Merge one chunk that both sides changed, None if its result cannot be known."""
         if has_lost_name(chunk):
             return None
@@ -178,7 +178,7 @@ class _FileMerger:
             or (None if self._path.endswith(PROSE) else settle_words(chunk))
         )
 
-    def _join_after_comma(self, chunk: Chunk, place: Place) -> Settled | None:
+    def _join_after_comma(self, chunk: Chunk, place: ChunkPlace) -> Settled | None:
         """Keep what both sides added after the last item of a list that has no comma at its end."""
         if len(chunk.base) != 1 or min(len(chunk.left), len(chunk.right)) < 2:
             return None
@@ -186,14 +186,14 @@ class _FileMerger:
         if not first == chunk.left[0] == chunk.right[0]:
             return None
         left, right = ((*side[1:-1], side[-1].rstrip().rstrip(",") + ",\n") for side in chunk[1:])
-        joined = self._join(Chunk((), left, right), Place(place.left + 1, place.right + 1, first, place.after))
+        joined = self._join(Chunk((), left, right), ChunkPlace(place.left + 1, place.right + 1, first, place.after))
         if joined is None:
             return None
         has_comma = chunk.right[-1].rstrip().endswith(",")
         text = joined.text if has_comma else joined.text.rstrip().rstrip(",") + "\n"
         return Settled(first + text, joined.why, joined.is_sure)
 
-    def _join(self, chunk: Chunk, place: Place) -> Settled | None:
+    def _join(self, chunk: Chunk, place: ChunkPlace) -> Settled | None:
         """Keep what both sides added at one place, if these are whole imports, keys, entries, sections or members."""
         if "".join(chunk.base).strip() or not "".join(chunk.left).strip() or not "".join(chunk.right).strip():
             return None
@@ -221,7 +221,7 @@ class _FileMerger:
         is_dense = all(line.strip() for side in chunk[1:] for line in side)
         return "both sides added entries" if is_dense and not self._path.endswith(PROSE) else None
 
-    def _name_members(self, chunk: Chunk, place: Place) -> str | None:
+    def _name_members(self, chunk: Chunk, place: ChunkPlace) -> str | None:
         """Return what both sides added to a program, None if these are not members of different names."""
         filled = [[line.strip() for line in side if len(line.strip()) > 3] for side in chunk[1:]]
         if 2 * len(set(filled[0]) & set(filled[1])) > min(map(len, filled)):
@@ -241,11 +241,11 @@ class _FileMerger:
         return find_members(tree, start, start + len(added))
 
 
-def _find_place(chunks: list[Chunk], index: int, at: list[int]) -> Place:
-    return Place(at[0], at[1], "".join(chunks[index - 1].base[-1:]), "".join(chunks[index + 1].base[:1]))
+def _find_place(chunks: list[Chunk], index: int, at: list[int]) -> ChunkPlace:
+    return ChunkPlace(at[0], at[1], "".join(chunks[index - 1].base[-1:]), "".join(chunks[index + 1].base[:1]))
 
 
-def _join_lines(chunk: Chunk, place: Place, why: str) -> Settled | None:
+def _join_lines(chunk: Chunk, place: ChunkPlace, why: str) -> Settled | None:
     """Join entries of one line each, sorted if the lines around are; what both sides begin or end with is kept once."""
     left, right = chunk.left, chunk.right
     head = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
