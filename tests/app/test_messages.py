@@ -102,7 +102,7 @@ BY_NAME = re.compile(
     r"|integration\.(result|contributions|tests|issues|conflicts|reviews|suggestions|write_sets|not_verified|files)"
     r"|integration\.(recommendations|summaries|score|coverage_\w+)"
     r"|options\.(no|type)_\w+|plan\.(because|by|basis|name|goal)_\w+|plan\.(required|recommended|optional|\w+_phase)"
-    r"|compare\.(best|by|next|other)_\w+"
+    r"|compare\.(best|by|next|other)_\w+|conflicts\.((by|is|state|rung)_\w+|\w+_proposes)"
 )
 """Messages whose code is put together where they are shown."""
 

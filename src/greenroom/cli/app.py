@@ -126,6 +126,13 @@ SECTIONS: Final[Mapping[str, Sequence[CommandEntry]]] = {
         CommandEntry(
             "approvals answer", "approvals", "change", "Answer an approval request or a question.", by_id=True
         ),
+        CommandEntry(
+            "conflicts",
+            "conflicts",
+            "change",
+            "Show the conflicts of a team run, and settle those that wait.",
+            by_id=True,
+        ),
         CommandEntry("send", "control", "change", "Send a message to the agent that works on a run.", by_id=True),
         CommandEntry("pause", "control", "change", "Pause a run or one of its tasks.", by_id=True),
         CommandEntry("resume", "control", "change", "Resume a run; run it here if no process does.", by_id=True),

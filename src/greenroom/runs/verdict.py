@@ -43,6 +43,7 @@ THREAD_KEY: Final = "thread"
 
 HAND_IN: Final = "hand_in"
 MERGE: Final = "merge"
+SETTLE_CONFLICT: Final = "settle_conflict"
 CHANGES_KEY: Final = "changes"
 """The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
 

@@ -27,7 +27,7 @@ from greenroom.core.ports.checks import (
 )
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import Target
-from greenroom.core.ports.workspace import MAIN_THREAD, CommitInfo, Conflicts, StepCommit, Workspace
+from greenroom.core.ports.workspace import MAIN_THREAD, NO_CONTENTS, CommitInfo, Conflicts, StepCommit, Workspace
 from greenroom.core.rules.intents import FinishSubtask, QueueSteps
 from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, StepTerms, Work
@@ -45,7 +45,9 @@ from greenroom.runs.verdict import (
     decide_verdict,
     find_failing_old_tests,
 )
+from greenroom.teamwork.conflicts import CONFLICTS_KEY, ConflictRecord, FileMerge, has_markers
 from greenroom.teamwork.hand_in import MERGE_QUEUE, describe_conflicts, find_subtask, read_end
+from greenroom.teamwork.ladder import BACK_KEY, add_conflicts, climb, to_data
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.symbols.conflicts import find_semantic_conflicts
 from greenroom.teamwork.validation import find_syntax_fault
@@ -91,7 +93,7 @@ class Judgement:
     findings: tuple[Finding, ...] = ()
     report: CheckReport | None = None
     faults: tuple[str, ...] = ()
-    conflicts: tuple[Data, ...] = ()
+    conflicts: tuple[ConflictRecord, ...] = ()
 
     @property
     def is_bad(self) -> bool:
@@ -109,6 +111,7 @@ class MergeQueue:
     checks: Sequence[Check]
     base: Mapping[str, CheckRun]
     describe: Callable[[Finding], str]
+    list_steps: Callable[[], Awaitable[Sequence[Step]]]
     asks_person: bool = False
     known: dict[str, Judgement] = field(default_factory=dict)
     put_off: Failures = frozenset()
@@ -118,10 +121,12 @@ class MergeQueue:
         """Load what a former process has put off."""
         self.put_off |= {(str(name), str(test)) for step in steps for name, test in _read_put_off(step)}
 
-    async def merge(self, state: TeamState, step: Step, onto: str) -> StepCommit | Conflicts:
-        """Merge the work of an entry onto a commit."""
-        subtask = find_subtask(state, step)
-        return await self.workspace.merge(self.run, read_thread(step), onto, self.build_info(step, subtask))
+    async def merge(
+        self, state: TeamState, step: Step, onto: str, contents: Mapping[str, bytes | None] = NO_CONTENTS
+    ) -> StepCommit | Conflicts:
+        """Merge the work of an entry onto a commit. `contents` are files that would conflict."""
+        info = self.build_info(step, find_subtask(state, step))
+        return await self.workspace.merge(self.run, read_thread(step), onto, info, contents)
 
     def build_info(self, step: Step, subtask: Subtask) -> CommitInfo:
         """Return the author of the commit that an entry makes. The key finds it again."""
@@ -164,7 +169,8 @@ class MergeQueue:
         own = await self._list_changed(fork, tip)
         others = await self._list_changed(fork, main) if fork != main else set[str]()
         versions = [await self._read_all(commit, own | others) for commit in (fork, main, tip, merged)]
-        faults = list[str]()
+        marked = (path for path in sorted(own) if has_new_markers(path, versions[0], versions[3]))
+        faults = [translate("conflicts.markers_left", path=path) for path in marked]
         if self.settings.validate_syntax:
             faults += await asyncio.to_thread(find_broken_files, versions[0], versions[3], own)
         if not others or faults:
@@ -180,13 +186,20 @@ class MergeQueue:
             read=lambda path: asyncio.run_coroutine_threadsafe(workspace.read(merged, path), loop).result(),
             authors=(MAIN_THREAD, subtask.name),
         )
-        records = [
-            {"type": item.kind, "path": item.right.path, "description": item.sentence, "severity": "high"}
+        conflicts = [
+            ConflictRecord(
+                type=item.kind,
+                involved_agents=(subtask.agent,),
+                description=item.sentence,
+                severity="high",
+                path=item.right.path,
+                subtasks=(MAIN_THREAD, subtask.name),
+                rung="author",
+                state="sent back",
+            )
             for item in found
         ]
-        agents: Data = {"involved_agents": [subtask.agent], "state": "sent back"}
-        conflicts = tuple({**record, **agents} for record in records)
-        return Judgement(faults=tuple(item.sentence for item in found), conflicts=conflicts)
+        return Judgement(faults=tuple(item.sentence for item in found), conflicts=tuple(conflicts))
 
     async def _list_changed(self, base: str, tip: str) -> set[str]:
         changes = (await self.workspace.diff(base, tip, limit=0)).changes
@@ -205,6 +218,12 @@ class MergeQueue:
         others = [part for stage in state.stages.values() for part in stage.subtasks if part is not subtask]
         writers = [part for part in others if part.state in ("init", "running") and writes_tests(state, part)]
         return bool(writers) or not find_failing_old_tests(judged.report, self.base)
+
+
+def has_new_markers(path: str, before: Mapping[str, bytes], merged: Mapping[str, bytes]) -> bool:
+    """Return whether a file has conflict markers that were not there before."""
+    old, new = (found.get(path, b"").decode(errors="replace") for found in (before, merged))
+    return has_markers(new) and not has_markers(old)
 
 
 def find_broken_files(before: Mapping[str, bytes], merged: Mapping[str, bytes], paths: Iterable[str]) -> list[str]:
@@ -281,8 +300,29 @@ class MergeTool(CardedTool):
         queue, step = self._queue, context.step
         main = await queue.workspace.tip(queue.run, MAIN_THREAD)
         merged = await queue.merge(context.state, step, main)
-        if isinstance(merged, Conflicts):
-            return _fail(step, "\n".join(describe_conflicts(merged)))
+        if not isinstance(merged, Conflicts):
+            return await self._deliver(context, subtask, merged, main)
+        files, outcome = await climb(context, queue.workspace, queue.settings, await queue.list_steps(), merged)
+        if (advice := (step.work.instruction_content or {}).get(BACK_KEY)) is not None:
+            outcome = await self._return_conflict(step, subtask, files, str(advice))
+        if outcome is None:
+            contents = {file.file.path: file.content for file in files}
+            merged = await queue.merge(context.state, step, main, contents)
+            if isinstance(merged, Conflicts):
+                return _fail(step, "\n".join(describe_conflicts(merged)))
+            outcome = await self._deliver(context, subtask, merged, main, contents)
+        return await add_conflicts(context, outcome, files)
+
+    async def _deliver(
+        self,
+        context: StepContext,
+        subtask: Subtask,
+        merged: StepCommit,
+        main: str,
+        contents: Mapping[str, bytes | None] = NO_CONTENTS,
+    ) -> Outcome:
+        """Judge merged work and advance the integration branch to it, or send it back."""
+        queue, step = self._queue, context.step
         if merged.commit in ("", main):  # a process that was killed has merged it
             return _finish(step, main)
         is_accepted = bool((step.work.instruction_content or {}).get(ACCEPTED_KEY))
@@ -291,10 +331,11 @@ class MergeTool(CardedTool):
             judged, facts = await self._judge(context, merged)
         if judged.is_bad and not is_accepted:
             facts = {**facts, FAILURES_KEY: _list_pairs(judged.failures), FAULTS_KEY: list(judged.faults)}
-            facts = {**facts, **({"conflicts": list(judged.conflicts)} if judged.conflicts else {})}
+            facts = {**facts, **({CONFLICTS_KEY: to_data(judged.conflicts)} if judged.conflicts else {})}
             number = await _count_rounds(context, subtask)
             if number < queue.settings.max_rounds:
-                return await self._send_back(context, subtask, judged, {**facts, SENT_BACK_KEY: number + 1})
+                facts = {**facts, SENT_BACK_KEY: number + 1}
+                return await self._send_back(context.step, subtask, judged, facts, contents)
             if not queue.may_put_off(context.state, subtask, judged):
                 return self._give_up(step, " ".join(queue.explain(judged)), facts)
         if judged.failures:
@@ -331,21 +372,39 @@ class MergeTool(CardedTool):
             facts[REPORT_KEY] = report_to_data(report)
         return evolve(judged, failures=judged.failures - queue.put_off), facts
 
-    async def _send_back(self, context: StepContext, subtask: Subtask, judged: Judgement, facts: Data) -> Outcome:
+    async def _send_back(
+        self, step: Step, subtask: Subtask, judged: Judgement, facts: Data, contents: Mapping[str, bytes | None]
+    ) -> Outcome:
         """Bring what is merged by now into the author's worktree, and give it the failures."""
-        queue, step, thread = self._queue, context.step, read_thread(context.step)
-        info = queue.build_info(step, subtask)
-        info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
-        main = await queue.workspace.tip(queue.run, MAIN_THREAD)
-        brought = await queue.workspace.integrate(queue.run, MAIN_THREAD, thread, info)
-        lines = [translate("teams.merge_failed"), *queue.explain(judged)]
-        facts = {**facts, "output": f"Sent back: {' '.join(lines[1:])}", "guilty": subtask.name}
-        if isinstance(brought, Conflicts):
-            lines += describe_conflicts(brought)
-        elif brought.commit:
-            facts = {**facts, COMMIT_KEY: brought.commit, THREAD_KEY: thread, BASE_KEY: main}
+        brought, clashes = await self._bring_in(step, subtask, contents)
+        lines = [translate("teams.merge_failed"), *self._queue.explain(judged)]
+        facts = {**facts, **brought, "output": f"Sent back: {' '.join(lines[1:])}", "guilty": subtask.name}
+        lines += clashes
         excerpts = [entry.excerpt for entry in judged.report.checks if entry.excerpt] if judged.report else []
         return _send(step, subtask, "\n".join((*lines, *map(add_fence, excerpts))), facts)
+
+    async def _bring_in(
+        self, step: Step, subtask: Subtask, contents: Mapping[str, bytes | None]
+    ) -> tuple[Data, Sequence[str]]:
+        """Bring what is merged by now into the author's worktree. Return the facts of the commit, or the conflicts."""
+        queue, thread = self._queue, read_thread(step)
+        info = queue.build_info(step, subtask)
+        info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
+        main, tip = [await queue.workspace.tip(queue.run, name) for name in (MAIN_THREAD, thread)]
+        brought = await queue.workspace.merge(queue.run, MAIN_THREAD, tip, info, contents)
+        if isinstance(brought, Conflicts):
+            return {}, describe_conflicts(brought)
+        if not brought.commit:
+            return {}, ()
+        await queue.workspace.advance(queue.run, thread, brought.commit)
+        return {COMMIT_KEY: brought.commit, THREAD_KEY: thread, BASE_KEY: main}, ()
+
+    async def _return_conflict(self, step: Step, subtask: Subtask, files: Sequence[FileMerge], advice: str) -> Outcome:
+        """Give a conflict to the author of the work, with both versions and a person's advice."""
+        drafts = {file.file.path: file.draft for file in files}
+        brought, clashes = await self._bring_in(step, subtask, drafts)
+        told = translate("conflicts.sent_back", paths=", ".join(drafts))
+        return _send(step, subtask, "\n".join((told, *clashes, advice)), {**brought, "output": f"Sent back: {advice}"})
 
     def _give_up(self, step: Step, why: str, facts: Data) -> Outcome:
         """Ask a person about work that fails after all rounds. Without one, the subtask fails."""

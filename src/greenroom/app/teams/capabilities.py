@@ -63,6 +63,7 @@ from greenroom.runs.verdict import (
 )
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import MERGE_QUEUE, UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
+from greenroom.teamwork.ladder import ProposeMergeTool, SettleConflictTool
 from greenroom.teamwork.merge_queue import SETTLE, UNCHECKED, MergeQueue, MergeTool, SettleTool
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
@@ -115,6 +116,7 @@ class SubtaskWorktrees:
             checks=self._plan.run,
             base=self._base,
             describe=partial(render_finding, language=LANGUAGES[0]),
+            list_steps=partial(app.steps, team.team_id),
             asks_person=app.settings.team.fallback_to_human and app.is_attended and not app.is_auto_approved,
         )
 
@@ -348,8 +350,9 @@ async def build_team_capabilities(app: AppContext, team: Team, registered: Itera
     specialists = equip_specialists(app, worktrees.toolbox, profiles, model=model, language=language)
     specialists |= {agent.spec.name: agent.spec for agent in state.agents.values() if agent.spec.proof == HAND_IN}
     planning = (SplitTool(app.settings.team.max_subtasks), SendBackTool(app.steps, app.settings.team.max_rounds))
+    ladder = (ProposeMergeTool(app.settings.team), SettleConflictTool(app.settings.team))
     return Capabilities(
-        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), *planning),
+        (*skills, *worktrees.executors, OpenWorkspaceTool(worktrees), *planning, *ladder),
         agent_specs=tuple(specialists.values()),
         on_close=worktrees.close,
         approvals_expire=app.get_approval_timeout(),

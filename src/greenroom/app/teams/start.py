@@ -15,7 +15,7 @@ from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, refuse_unpriced, replace_model
 from greenroom.app.messages import translate
-from greenroom.app.runs.capabilities import build_coder, require_delivery
+from greenroom.app.runs.capabilities import PACK, build_coder, require_delivery
 from greenroom.app.runs.checks import read_worktree_setup
 from greenroom.app.runs.workspaces import begin_with_change, refuse_large_folder, remove_old_team_runs
 from greenroom.app.runtime import Runtime
@@ -28,15 +28,16 @@ from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.checks import Check, CheckObserver
 from greenroom.core.rules.intents import AddTask, StagePlan, SubtaskPlan
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import AgentSpec, TurnPolicy
 from greenroom.core.state.step import Work
 from greenroom.runs import checkout
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Checkout
 from greenroom.runs.delivery import REQUEST_KEY
-from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE
+from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, SETTLE_CONFLICT
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 from greenroom.teamwork.hand_in import MERGE_QUEUE, PLANNER, SEND_BACK, build_report_schema
+from greenroom.teamwork.ladder import ANSWER, PROPOSE
 from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK, add_barriers
 
@@ -56,9 +57,14 @@ CODE_WRITER: Final = "code-writer"
 SYSTEM_AGENTS: Final = (
     AgentSpec(name=CHECKS, role="runs the checks", kind="system"),
     AgentSpec(name=SPLITTER, role="changes the plan", kind="system", tools=(SPLIT, SEND_BACK)),
-    AgentSpec(name=MERGE_QUEUE, role="merges the work", kind="system", tools=(MERGE,)),
+    AgentSpec(name=MERGE_QUEUE, role="merges the work", kind="system", tools=(MERGE, SETTLE_CONFLICT)),
 )
 """Greenroom's own members of a team. Steps of others may ask one for its `tools`."""
+
+MERGERS: Final = (AgentId("merger"), AgentId("merger-2"))
+"""Propose merges of conflicts, side by side."""
+
+MAX_MERGER_TURNS: Final = 4
 
 
 def equip_specialists(
@@ -132,6 +138,19 @@ def plan_subtask(
     )
 
 
+def build_merger(name: str, language: str) -> AgentSpec:
+    """Return an agent that proposes merges. It has no tools, and code looks at its answer."""
+    return AgentSpec(
+        name=name,
+        role="merges conflicts",
+        prompt=PACK.render(language, "merger", {}),
+        proof=PROPOSE,
+        answer=ANSWER,
+        turn=TurnPolicy(rounds=MAX_MERGER_TURNS),
+        language=language,
+    )
+
+
 def _make_step(executor: str, intention: str, **arguments: str) -> Work:
     return Work(type="tool", executor=executor, intention=intention, instruction_content=dict(arguments))
 
@@ -202,12 +221,13 @@ async def create_team_run(
     lead = evolve(require_delivery(replace_model(build_coder(language), model)), name=LEAD)
     members = [(LEAD, lead), *((AgentId(spec.name), spec) for spec in SYSTEM_AGENTS)]
     members += [(agents[subtask.id], profiles[subtask.agent]) for subtask in plan.subtasks]
+    members += [(name, replace_model(build_merger(name, language), model)) for name in MERGERS]
     by_profile = Counter(subtask.agent for subtask in plan.subtasks)
     splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
     stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, confirms=confirms, wanted=wanted)
     name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
     services = tuple(AgentId(spec.name) for spec in SYSTEM_AGENTS if spec.tools)
-    task = AddTask(name=name, intention=plan.request, manager=LEAD, group=services, stages=(stage,))
+    task = AddTask(name=name, intention=plan.request, manager=LEAD, group=(*services, *MERGERS), stages=(stage,))
     return await runtime.create(
         TEAM_RUN,
         members,

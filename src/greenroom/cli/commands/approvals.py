@@ -14,6 +14,7 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import (
     is_confirmation,
+    is_conflict,
     is_plan,
     keep_rule,
     pending_approvals,
@@ -141,7 +142,8 @@ async def answer(
     state = await cli.runtime.state(reference.team)
     pending = _find_approval(state, reference, approval)
     text = " ".join(words).strip()
-    if text and (is_plan(state, pending) or is_confirmation(state, pending)):  # here yes and no are text like any other
+    own = (is_plan, is_confirmation, is_conflict)
+    if text and any(is_own(state, pending) for is_own in own):  # here yes and no are text like any other
         decision = AnswerApproval(approval_id=pending.approval_id, answer="approved", reason=f"{text} {reason}".strip())
     else:
         decision = _make_answer(pending, text, reason, scope)

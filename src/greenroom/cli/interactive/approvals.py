@@ -14,7 +14,7 @@ from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, ApprovalScope
 from greenroom.core.state.team_state import TeamState
-from greenroom.runs.verdict import CONFIRM_UNVERIFIED
+from greenroom.runs.verdict import CONFIRM_UNVERIFIED, SETTLE_CONFLICT
 
 SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("y", "yes", "once"), "once"),
@@ -42,6 +42,12 @@ def is_confirmation(state: TeamState, approval: Approval) -> bool:
     return step is not None and step.work.executor == CONFIRM_UNVERIFIED
 
 
+def is_conflict(state: TeamState, approval: Approval) -> bool:
+    """Whether the request asks what becomes of a conflict."""
+    step = state.steps.get(approval.step_id)
+    return step is not None and step.work.executor == SETTLE_CONFLICT
+
+
 def describe_asker(state: TeamState, approval: Approval) -> str:
     """Return which agent of a team run asks, and for which subtask; empty for other runs."""
     step = state.steps.get(approval.step_id)
@@ -59,6 +65,8 @@ def words_to_type(state: TeamState, approval: Approval) -> tuple[str, str]:
     """Return what to type after `greenroom answer ID`, and the alternatives."""
     if is_plan(state, approval):
         return "yes", translate("approvals.or_plan")
+    if is_conflict(state, approval):
+        return "left", translate("conflicts.or_words")
     if approval.words and not is_confirmation(state, approval):
         return translate("approvals.your_answer"), ""
     return "yes", translate("approvals.or_no")

@@ -240,7 +240,7 @@ async def edit_plan(cli: Invocation, text: str, parse: Parse) -> Plan | None:
     """Let the person edit a plan until it has no fault; None if they cancel. A text that is not used is kept."""
     path = keep_draft(text)
     while True:
-        await _open_editor(cli, path)
+        await open_editor(cli, path)
         edited = path.read_text("utf-8", errors="replace")
         try:
             plan = parse(edited) if edited.strip() else None
@@ -265,7 +265,7 @@ def keep_draft(text: str) -> Path:
     return Path(file.name)
 
 
-async def _open_editor(cli: Invocation, path: Path) -> None:
+async def open_editor(cli: Invocation, path: Path) -> None:
     """Open the person's editor and wait until it is closed. Raise `WorldFault` if there is none or it fails."""
     line = os.environ.get("VISUAL") or os.environ.get("EDITOR") or next(filter(shutil.which, EDITORS), "")
     words = shlex.split(line)

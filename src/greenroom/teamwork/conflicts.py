@@ -1,0 +1,378 @@
+"""The ladder of a conflict: git, structure, a model, a person. Which result is taken, and what is recorded. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from greenroom.core.base.errors import ModelFault, WorldFault, translate
+from greenroom.core.base.records import evolve, record
+from greenroom.core.state.step import Step
+from greenroom.teamwork.merging.merge import MARKERS, Merge, MergeConflict, merge_file
+from greenroom.teamwork.merging.syntax import is_valid
+from greenroom.teamwork.plan import TeamSettings
+
+ConflictType = Literal["file-modification", "api-inconsistency", "naming-conflict"]
+ConflictRung = Literal["git", "structure", "strategy", "model", "person", "author"]
+ConflictState = Literal["resolved", "proposed", "open", "sent back"]
+Severity = Literal["low", "medium", "high"]
+SideName = Literal["left", "right"]
+
+RUNG_CONFIDENCE: Final[Mapping[ConflictRung, float]] = {"git": 1.0, "structure": 0.8}
+"""How often a rung's result is what people made of the conflict: `./go bench merge`, docs/measured.md. The other rungs
+are unmeasured."""
+
+CONFLICTS_KEY: Final = "conflicts"
+"""The key of conflicts in results and instructions of steps."""
+
+CODE_STRATEGIES: Final = ("merge", "timestamp", "priority")
+"""Strategies by which code merges. With any other one a person decides."""
+
+MAX_MODEL_CHARS: Final = 200_000
+"""The longest file whose conflicts a model is asked about."""
+
+
+@record
+class ConflictRecord:
+    """A conflict of two subtasks, and which rung of the ladder made what of it.
+
+    `original` is the blob of the file before, `versions` are those of the two `subtasks`, `result` is that of the
+    merge; without a file it is empty. `digest` identifies the three versions. `confidence` is None if the rung's is
+    unmeasured. `dropped_lines` were added by a subtask, and the result lacks them. What is *sent back* is mended by the
+    author.
+    """
+
+    type: ConflictType
+    involved_agents: tuple[str, ...]
+    description: str
+    severity: Severity
+    path: str = ""
+    subtasks: tuple[str, str] = ("", "")
+    original: str = ""
+    versions: tuple[str, str] = ("", "")
+    digest: str = ""
+    result: str = ""
+    rung: ConflictRung = "git"
+    strategy: str = "merge"
+    why: str = ""
+    confidence: float | None = None
+    dropped_lines: tuple[str, ...] = ()
+    state: ConflictState = "open"
+
+
+@record
+class ConflictResolution:
+    """How a conflict was resolved. `result` is the merged content, or its blob."""
+
+    resolved: bool
+    strategy: str
+    result: str = ""
+    message: str = ""
+    requires_human_review: bool = False
+
+
+@record
+class ConflictSide:
+    """A subtask on one side of a conflict: its agent, what it was to do and says that it did, and when."""
+
+    subtask: str
+    agent: str
+    intent: str = ""
+    priority: int = 0
+    handed_in: int = 0
+
+
+@record
+class ConflictedFile:
+    """A file that git could not merge. `left` is the version of the integration branch, `right` that of the new
+    subtask. A version is None if the file is not there."""
+
+    path: str
+    base: bytes | None
+    left: bytes | None
+    right: bytes | None
+
+    @property
+    def texts(self) -> tuple[str, str, str] | None:
+        """The three versions as text; None if one cannot be merged by lines."""
+        if self.left is None or self.right is None:
+            return None
+        try:
+            base, left, right = ((version or b"").decode() for version in (self.base, self.left, self.right))
+        except UnicodeDecodeError:
+            return None
+        return None if "\0" in base + left + right else (base, left, right)
+
+    @property
+    def digest(self) -> str:
+        """Identifies the conflict. A resolution is for exactly these three versions."""
+        found = hashlib.sha256(self.path.encode())
+        for version in (self.base, self.left, self.right):
+            found.update(b"-" if version is None else hashlib.sha256(version).digest())
+        return found.hexdigest()
+
+    def pick(self, side: SideName) -> bytes | None:
+        """Return the version of a side."""
+        return self.left if side == "left" else self.right
+
+
+@record
+class FileMerge:
+    """What the ladder made of a file. `content` is the result or the proposal, None without one or without a file."""
+
+    file: ConflictedFile
+    record: ConflictRecord
+    content: bytes | None = None
+
+    @property
+    def by_code(self) -> Merge | None:
+        """What code makes of the text; None if the file is not text."""
+        texts = self.file.texts
+        return merge_file(self.file.path, *(text.encode() for text in texts)) if texts is not None else None
+
+    @property
+    def draft(self) -> bytes | None:
+        """What a person or the author goes on with: the proposal, or else the text with markers."""
+        merge = self.by_code
+        return self.content or (merge.text.encode() if merge else self.file.right)
+
+
+# ------------------------------------------------------------------------------------------------------- the stretches
+
+
+def cut_known(merge: Merge) -> list[str]:
+    """Return the known texts before, between and after the stretches that conflict."""
+    parts, rest = list[str](), merge.text
+    for conflict in merge.conflicts:
+        block = "".join(map("".join, zip(MARKERS, (conflict.left, conflict.base, conflict.right, ""), strict=True)))
+        known, _, rest = rest.partition(block)
+        parts.append(known)
+    return [*parts, rest]
+
+
+def fill_stretches(merge: Merge, texts: Sequence[str]) -> str:
+    """Return the merged text with these texts for the stretches that conflict, one for each."""
+    *known, last = cut_known(merge)
+    parts = zip(known, map(_end_line, texts, merge.conflicts), strict=True)
+    return "".join(map("".join, parts)) + last
+
+
+def _end_line(text: str, stretch: MergeConflict) -> str:
+    ends = any(side.endswith("\n") for side in (stretch.left, stretch.right))
+    return f"{text}\n" if ends and text and not text.endswith("\n") else text
+
+
+def pick_stretches(merge: Merge, side: SideName) -> str:
+    """Return the merged text in which a side has each stretch that conflicts."""
+    return fill_stretches(merge, [stretch.left if side == "left" else stretch.right for stretch in merge.conflicts])
+
+
+def list_panes(merged: FileMerge) -> list[tuple[str, str, str]]:
+    """Return each stretch as a person sees it: left, then the proposal or else what was there before, then right."""
+    merge, file = merged.by_code, merged.file
+    if merge is None:
+        left, base, right = map(_describe_content, (file.left, file.base, file.right))
+        return [(left, base, right)]
+    if merged.content is None:
+        return [(part.left, part.base, part.right) for part in merge.conflicts]
+    rest, panes = merged.content.decode(), list[tuple[str, str, str]]()
+    first, *known = cut_known(merge)
+    rest = rest.removeprefix(first)
+    for part, text in zip(merge.conflicts, known, strict=True):
+        found = rest[: -len(text) or None] if text is known[-1] else rest.partition(text)[0]
+        rest = rest[len(found) + len(text) :]
+        panes.append((part.left, found, part.right))
+    return panes or [((file.left or b"").decode(), merged.content.decode(), (file.right or b"").decode())]
+
+
+def _describe_content(content: bytes | None) -> str:
+    if content is None:
+        return translate("conflicts.pane_removed")
+    return translate("conflicts.pane_bytes", count=len(content))
+
+
+def has_markers(text: str) -> bool:
+    """Return whether a text has a line that begins or ends a conflict."""
+    return any(line.startswith(("<<<<<<< ", "||||||| ", ">>>>>>> ")) for line in text.splitlines())
+
+
+def find_dropped_lines(base: str, left: str, right: str, result: str) -> tuple[str, ...]:
+    """Return the lines that a side added and the result lacks, without blank lines. Indentation does not count.
+
+    A line that both sides added must be there once, a line that one side added and the other removed as often as both
+    changes together leave it.
+    """
+    before, ours, theirs, found = (
+        Counter(filter(None, map(str.strip, text.splitlines()))) for text in (base, left, right, result)
+    )
+    dropped = list[str]()
+    for line in (ours - before) | (theirs - before):
+        old, counts = before[line], (ours[line], theirs[line])
+        wanted = max(counts) if min(counts) >= old else sum(counts) - old
+        if found[line] < wanted:
+            dropped.append(line)
+    return tuple(dropped)
+
+
+# ---------------------------------------------------------------------------------------------------------- the ladder
+
+
+def pick_winner(strategy: str, left: ConflictSide, right: ConflictSide) -> SideName | None:
+    """Return the side that a strategy prefers: `timestamp` the later one, `priority` the one with the lower number."""
+    if strategy == "timestamp":
+        return "right" if right.handed_in >= left.handed_in else "left"
+    if strategy == "priority" and left.priority != right.priority:
+        return "right" if right.priority < left.priority else "left"
+    return None
+
+
+def resolve_file(file: ConflictedFile, left: ConflictSide, right: ConflictSide, settings: TeamSettings) -> FileMerge:
+    """Resolve a file by code, as far as the strategy allows it. The rest is a proposal, or open."""
+    strategy, winner = settings.conflict_strategy, pick_winner(settings.conflict_strategy, left, right)
+    found = describe_conflict(file, left, right, strategy)
+    won = evolve(found, rung="strategy", state="resolved", why=_explain_winner(strategy, winner, left, right))
+    if (texts := file.texts) is None:
+        return FileMerge(file=file, record=won if winner else found, content=file.pick(winner) if winner else None)
+    merge, confidence = merge_file(file.path, *(text.encode() for text in texts)), RUNG_CONFIDENCE["structure"]
+    is_sure = strategy in CODE_STRATEGIES and confidence >= settings.auto_resolve_threshold
+    why = "; ".join(dict.fromkeys(part.why for part in merge.conflicts or merge.resolutions))
+    if not merge.conflicts:
+        state: ConflictState = "resolved" if is_sure else "proposed"
+        done = evolve(found, rung="structure", confidence=confidence, severity="low", state=state, why=why)
+        return _merge_text(file, done, texts, merge.text)
+    if winner is None or (merge.resolutions and not is_sure):
+        return FileMerge(file=file, record=evolve(found, why=why))
+    return _merge_text(file, won, texts, pick_stretches(merge, winner))
+
+
+def describe_conflict(file: ConflictedFile, left: ConflictSide, right: ConflictSide, strategy: str) -> ConflictRecord:
+    """Return the record of a conflict that is still open."""
+    is_text, is_there = file.texts is not None, file.left is not None and file.right is not None
+    return ConflictRecord(
+        type="file-modification",
+        involved_agents=tuple(dict.fromkeys((left.agent, right.agent))),
+        description=translate("conflicts.description", left=left.subtask, right=right.subtask, path=file.path),
+        severity="medium" if is_text else "high",
+        path=file.path,
+        subtasks=(left.subtask, right.subtask),
+        digest=file.digest,
+        strategy=strategy,
+        why="" if is_text else translate("conflicts.not_text" if is_there else "conflicts.removed"),
+    )
+
+
+def _explain_winner(strategy: str, winner: SideName | None, left: ConflictSide, right: ConflictSide) -> str:
+    names = {"left": left.subtask, "right": right.subtask}
+    return translate(f"conflicts.by_{strategy}", subtask=names[winner]) if winner is not None else ""
+
+
+def _merge_text(file: ConflictedFile, found: ConflictRecord, texts: tuple[str, str, str], text: str) -> FileMerge:
+    dropped = find_dropped_lines(*texts, text)
+    return FileMerge(file=file, record=evolve(found, dropped_lines=dropped), content=text.encode())
+
+
+def propose_by_model(merged: FileMerge, stretches: Sequence[str], why: str, settings: TeamSettings) -> FileMerge:
+    """Return a file with the stretches that a model merged. Code looks at the proposal before anything takes it.
+
+    It is taken only if the settings accept merges of models, no line was dropped, and the file still parses. Raise
+    `ModelFault` if it cannot be used at all.
+    """
+    texts, path, merge = merged.file.texts, merged.file.path, merged.by_code
+    if texts is None or merge is None or len(stretches) != len(merge.conflicts):
+        count = len(merge.conflicts) if merge else 0
+        raise ModelFault(f"{path} has {count} stretches to merge, and the answer has {len(stretches)}.")
+    if any(map(has_markers, stretches)):
+        raise ModelFault(f"The answer for {path} has conflict markers.")
+    text = fill_stretches(merge, stretches)
+    done = _merge_text(merged.file, evolve(merged.record, rung="model", why=why), texts, text)
+    is_broken = is_valid(path, text) is False and all(is_valid(path, old) is not False for old in texts)
+    is_sure = not merge.resolutions or RUNG_CONFIDENCE["structure"] >= settings.auto_resolve_threshold
+    is_taken = settings.accept_model_merges and is_sure and not done.record.dropped_lines and not is_broken
+    why = translate("conflicts.broken", why=why) if is_broken else why
+    return evolve(done, record=evolve(done.record, state="resolved" if is_taken else "proposed", why=why))
+
+
+def settle_by_person(merged: FileMerge, choice: str, text: str | None = None) -> FileMerge:
+    """Return a file as a person wants it: `accept` the proposal, `left`, `right`, or this whole text.
+
+    Of a text, a side gets only the stretches that conflict. Raise `WorldFault` if there is no such choice.
+    """
+    texts, path = merged.file.texts, merged.file.path
+    if text is not None:
+        content: bytes | None = text.encode()
+        if has_markers(text):
+            raise WorldFault("conflicts.markers_left", path=path)
+    elif choice in ("left", "right"):
+        side: SideName = "left" if choice == "left" else "right"
+        merge = merged.by_code
+        content = pick_stretches(merge, side).encode() if merge else merged.file.pick(side)
+    elif choice == "accept" and merged.content is not None:
+        content = merged.content
+    else:
+        raise WorldFault("conflicts.no_choice", path=path, choice=choice)
+    dropped = find_dropped_lines(*texts, content.decode()) if texts is not None and content is not None else ()
+    done = evolve(merged.record, rung="person", confidence=None, state="resolved", dropped_lines=dropped)
+    return evolve(merged, record=evolve(done, why=translate("conflicts.by_person", choice=choice)), content=content)
+
+
+def apply_settled(merged: FileMerge, settled: ConflictRecord, content: bytes | None) -> FileMerge:
+    """Return a file with the resolution of a model or a person. If it is for other versions, it is void."""
+    return (
+        FileMerge(file=merged.file, record=settled, content=content)
+        if settled.digest == merged.record.digest
+        else merged
+    )
+
+
+def can_ask_model(merged: FileMerge) -> bool:
+    """Return whether the ladder leads to a model: the file is open, and its stretches are text of a sensible size."""
+    texts, is_ladder = merged.file.texts, merged.record.strategy in ("merge", "priority")
+    return merged.record.state == "open" and is_ladder and texts is not None and max(map(len, texts)) <= MAX_MODEL_CHARS
+
+
+def choose_next(merged: Iterable[FileMerge], settings: TeamSettings) -> Literal["done", "model", "person", "fail"]:
+    """Return what comes next for an entry: it can be merged, a model proposes, a person decides, or it has failed."""
+    left = [part for part in merged if part.record.state != "resolved"]
+    if not left:
+        return "done"
+    asks = [can_ask_model(part) for part in left]
+    if any(asks) and (settings.fallback_to_human or (settings.accept_model_merges and all(asks))):
+        return "model"
+    return "person" if settings.fallback_to_human else "fail"
+
+
+# --------------------------------------------------------------------------------------------------------- the records
+
+
+def read_conflicts(data: object) -> tuple[ConflictRecord, ...]:
+    """Return the conflicts of a step's result. Raise `WorldFault` for a type that is unknown."""
+    try:
+        return msgspec.convert(data or (), tuple[ConflictRecord, ...])
+    except msgspec.ValidationError as error:
+        raise WorldFault("conflicts.unreadable", error=error) from None
+
+
+def collect_conflicts(steps: Iterable[Step]) -> list[ConflictRecord]:
+    """Return the conflicts of a run from its ended steps, oldest first, each with its newest state."""
+    found = dict[tuple[str | None, str], ConflictRecord]()
+    for step in steps:
+        for conflict in read_conflicts((step.result or {}).get(CONFLICTS_KEY)):
+            found[step.subtask_id, f"{conflict.type} {conflict.path}"] = conflict
+    return list(found.values())
+
+
+def conclude(found: ConflictRecord) -> ConflictResolution:
+    """Return how a conflict was resolved, or that a person has to."""
+    return ConflictResolution(
+        resolved=found.state == "resolved",
+        strategy=found.strategy,
+        result=found.result,
+        message=translate(
+            f"conflicts.is_{found.state.replace(' ', '_')}", path=found.path or found.description, why=found.why
+        ),
+        requires_human_review=found.state != "resolved",
+    )

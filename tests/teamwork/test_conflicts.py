@@ -1,0 +1,253 @@
+"""The ladder of a conflict: strategies, thresholds, dropped lines, and what is recorded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from greenroom.core.base.errors import ModelFault, WorldFault
+from greenroom.core.base.records import evolve, to_full_dict
+from greenroom.teamwork.conflicts import (
+    RUNG_CONFIDENCE,
+    ConflictedFile,
+    ConflictSide,
+    FileMerge,
+    apply_settled,
+    can_ask_model,
+    choose_next,
+    conclude,
+    cut_known,
+    fill_stretches,
+    find_dropped_lines,
+    has_markers,
+    pick_stretches,
+    propose_by_model,
+    read_conflicts,
+    resolve_file,
+)
+from greenroom.teamwork.merging.merge import merge_file
+from greenroom.teamwork.plan import TeamSettings
+
+LADDER = TeamSettings()
+TAX = ConflictSide(subtask="tax", agent="code-writer-1", priority=1, handed_in=10)
+TIP = ConflictSide(subtask="tip", agent="code-writer-2", priority=2, handed_in=20)
+BASE = "def price():\n    rate = 1\n    return rate\n\n\ndef name():\n    return 'shop'\n"
+CLASH = ConflictedFile(
+    path="shop.py",
+    base=BASE.encode(),
+    left=BASE.replace("rate = 1", "rate = 2").encode(),
+    right=BASE.replace("rate = 1", "rate = 3").replace("'shop'", "'store'").encode(),
+)
+LISTS = ConflictedFile(path="notes.md", base=b"- a\n", left=b"- a\n- b\n", right=b"- a\n- c\n")
+PICTURE = ConflictedFile(path="logo.png", base=b"\0a", left=b"\0b", right=b"\0c")
+GONE = ConflictedFile(path="shop.py", base=b"a\n", left=None, right=b"b\n")
+lines = st.lists(st.sampled_from(["a", "b", " b", "}", "", "  ", "x = 1", "import os"]), max_size=6).map("\n".join)
+
+
+def resolve(file: ConflictedFile, **settings: object) -> FileMerge:
+    """Resolve a file of `tax`, which is merged, and `tip`."""
+    return resolve_file(file, TAX, TIP, evolve(LADDER, **settings))
+
+
+# ------------------------------------------------------------------------------------------------------- the stretches
+
+
+@given(base=lines, left=lines, right=lines, result=lines)
+def test_a_result_that_passes_has_every_line_that_a_side_added(base: str, left: str, right: str, result: str) -> None:
+    dropped = find_dropped_lines(base, left, right, result)
+    before, found = ({line.strip() for line in text.splitlines()} for text in (base, result))
+    for line in (*left.splitlines(), *right.splitlines()):
+        if line.strip() and line.strip() not in before | set(dropped):
+            assert line.strip() in found
+
+
+@given(base=lines, side=lines)
+def test_the_only_change_drops_nothing(base: str, side: str) -> None:
+    assert find_dropped_lines(base, side, base, side) == ()
+    assert find_dropped_lines(base, base, side, side) == ()
+    assert find_dropped_lines(base, side, side, side) == ()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "result", "dropped"),
+    [
+        ("a\nb", "a\nc", "a\nb\nc", ()),
+        ("a\nb", "a\nc", "a\nb", ("c",)),
+        ("a\na", "", "a", ()),  # one side added a line, the other one removed it
+        ("a\na", "a", "a", ("a",)),  # the second one was added
+        ("a\nimport os", "a\nimport os", "a\nimport os", ()),  # both added the same
+        ("a\n    b", "a", "a\nb", ()),  # indentation does not count
+        ("a\n\n", "a", "a", ()),
+    ],
+)
+def test_dropped_lines_are_counted(left: str, right: str, result: str, dropped: tuple[str, ...]) -> None:
+    assert find_dropped_lines("a", left, right, result) == dropped
+
+
+def test_only_the_stretches_that_conflict_are_filled() -> None:
+    merge = merge_file("shop.py", CLASH.base or b"", CLASH.left or b"", CLASH.right or b"")
+    known, rest = cut_known(merge)
+    assert (known, merge.conflicts[0].left) == ("def price():\n", "    rate = 2\n")
+    assert rest == "    return rate\n\n\ndef name():\n    return 'store'\n", (
+        "the other change of the right side is kept"
+    )
+    assert fill_stretches(merge, ["    rate = 5"]) == f"{known}    rate = 5\n{rest}", "a line is ended"
+    assert pick_stretches(merge, "left") == BASE.replace("rate = 1", "rate = 2").replace("'shop'", "'store'")
+    assert pick_stretches(merge, "right") == (CLASH.right or b"").decode()
+
+
+@given(base=lines, left=lines, right=lines)
+def test_a_side_that_has_every_stretch_leaves_no_marker(base: str, left: str, right: str) -> None:
+    merge = merge_file("a.txt", *(text.encode() for text in (base, left, right)))
+    assert not has_markers(pick_stretches(merge, "left"))
+
+
+# ---------------------------------------------------------------------------------------------------------- strategies
+
+
+@pytest.mark.parametrize(
+    ("file", "strategy", "state", "rung", "has_content"),
+    [
+        (LISTS, "merge", "resolved", "structure", True),
+        (LISTS, "timestamp", "resolved", "structure", True),
+        (LISTS, "human", "proposed", "structure", True),
+        (LISTS, "coin", "proposed", "structure", True),
+        (CLASH, "merge", "open", "git", False),
+        (CLASH, "human", "open", "git", False),
+        (CLASH, "coin", "open", "git", False),
+        (CLASH, "timestamp", "resolved", "strategy", True),
+        (CLASH, "priority", "resolved", "strategy", True),
+        (PICTURE, "merge", "open", "git", False),
+        (PICTURE, "priority", "resolved", "strategy", True),
+        (GONE, "merge", "open", "git", False),
+    ],
+)
+def test_a_strategy_decides_how_far_code_goes(
+    file: ConflictedFile, strategy: str, state: str, rung: str, has_content: bool
+) -> None:
+    merged = resolve(file, conflict_strategy=strategy)
+    assert (merged.record.state, merged.record.rung) == (state, rung)
+    assert (merged.content is not None) is has_content
+    assert merged.record.strategy == strategy
+
+
+def test_the_later_side_wins_by_timestamp_and_the_lower_number_by_priority() -> None:
+    later = resolve(CLASH, conflict_strategy="timestamp")
+    assert later.content == CLASH.right
+    assert later.record.dropped_lines == ("rate = 2",), "what the strategy drops is recorded"
+    urgent = resolve(CLASH, conflict_strategy="priority")
+    assert urgent.content is not None
+    assert b"rate = 2" in urgent.content
+    assert b"'store'" in urgent.content, "only the stretch is taken"
+    earlier = resolve_file(CLASH, evolve(TAX, handed_in=30), TIP, evolve(LADDER, conflict_strategy="timestamp"))
+    assert earlier.content is not None
+    assert b"rate = 2" in earlier.content
+    equal = resolve_file(CLASH, TAX, evolve(TIP, priority=1), evolve(LADDER, conflict_strategy="priority"))
+    assert equal.record.state == "open"
+    assert can_ask_model(equal), "with equal priorities the ladder goes on"
+    removed = resolve(GONE, conflict_strategy="priority")
+    assert (removed.record.state, removed.content) == ("resolved", None), "the file stays removed"
+
+
+def test_a_threshold_above_the_measured_confidence_makes_a_proposal() -> None:
+    sure, unsure = (resolve(LISTS, auto_resolve_threshold=least) for least in (RUNG_CONFIDENCE["structure"], 1.0))
+    assert (sure.record.state, unsure.record.state) == ("resolved", "proposed")
+    assert (sure.content, sure.record.confidence) == (unsure.content, RUNG_CONFIDENCE["structure"])
+    assert not can_ask_model(unsure), "a model is not surer than code"
+
+
+# ----------------------------------------------------------------------------------------------------- model and person
+
+
+@pytest.mark.parametrize(
+    ("stretch", "accepts", "state", "dropped"),
+    [
+        ("    rate = 2\n    rate = 3\n", True, "resolved", ()),
+        ("    rate = 2\n    rate = 3\n", False, "proposed", ()),
+        ("    rate = 3\n", True, "proposed", ("rate = 2",)),
+        ("    rate = (2, 3\n", True, "proposed", ("rate = 2", "rate = 3")),
+    ],
+)
+def test_a_model_proposes_and_a_setting_accepts(
+    stretch: str, accepts: bool, state: str, dropped: tuple[str, ...]
+) -> None:
+    settings = evolve(LADDER, accept_model_merges=accepts, auto_resolve_threshold=0.0)
+    merged = propose_by_model(resolve(CLASH), [stretch], "both rates", settings)
+    assert (merged.record.state, merged.record.dropped_lines) == (state, dropped)
+    assert (merged.record.rung, merged.record.confidence) == ("model", None), "unmeasured, below every threshold"
+    assert merged.content is not None
+    assert b"'store'" in merged.content
+
+
+def test_a_proposal_that_does_not_parse_goes_to_a_person() -> None:
+    base, left, right = (f'{{\n"a": {number}\n}}\n'.encode() for number in (1, 2, 3))
+    file = ConflictedFile(path="a.json", base=base, left=left, right=right)
+    settings = evolve(LADDER, accept_model_merges=True)
+    merged = propose_by_model(resolve(file), ['"a": 2\n"a": 3\n'], "both", settings)
+    assert (merged.record.state, merged.record.dropped_lines) == ("proposed", ())
+    assert "conflicts.broken" in merged.record.why or "does not parse" in merged.record.why
+
+
+@pytest.mark.parametrize("stretches", [(), ("a", "b"), ("<<<<<<< left\n",)])
+def test_an_answer_that_does_not_fit_is_told_to_the_model(stretches: tuple[str, ...]) -> None:
+    with pytest.raises(ModelFault, match=r"shop\.py"):
+        propose_by_model(resolve(CLASH), stretches, "", LADDER)
+
+
+def test_a_resolution_is_void_for_other_versions() -> None:
+    settled = evolve(resolve(CLASH).record, rung="person", state="resolved")
+    done = apply_settled(resolve(CLASH), settled, CLASH.left)
+    assert (done.record, done.content) == (settled, CLASH.left)
+    moved = evolve(CLASH, left=BASE.replace("rate = 1", "rate = 4").encode())
+    assert apply_settled(resolve(moved), settled, CLASH.left).record.state == "open"
+    empty, missing = evolve(GONE, left=b""), evolve(GONE, left=None)
+    assert empty.digest != missing.digest
+
+
+@pytest.mark.parametrize(
+    ("files", "settings", "following"),
+    [
+        ((LISTS,), {}, "done"),
+        ((LISTS, CLASH), {}, "model"),
+        ((CLASH,), {"conflict_strategy": "human"}, "person"),
+        ((PICTURE,), {}, "person"),
+        ((PICTURE, CLASH), {}, "model"),
+        ((LISTS,), {"auto_resolve_threshold": 1.0}, "person"),
+        ((CLASH,), {"fallback_to_human": False}, "fail"),
+        ((CLASH,), {"fallback_to_human": False, "accept_model_merges": True}, "model"),
+        ((PICTURE, CLASH), {"fallback_to_human": False, "accept_model_merges": True}, "fail"),
+        ((CLASH,), {"conflict_strategy": "human", "fallback_to_human": False}, "fail"),
+    ],
+)
+def test_what_code_leaves_goes_up_the_ladder(
+    files: tuple[ConflictedFile, ...], settings: dict[str, object], following: str
+) -> None:
+    assert choose_next([resolve(file, **settings) for file in files], evolve(LADDER, **settings)) == following
+
+
+# --------------------------------------------------------------------------------------------------------- the records
+
+
+@pytest.mark.req("RC-87", "RC-88")
+def test_a_conflict_names_its_sides_and_how_it_was_resolved() -> None:
+    merged = resolve(LISTS)
+    fields = to_full_dict(merged.record)
+    assert {"type", "involved_agents", "description", "severity", "original", "versions"} <= set(fields)
+    assert (fields["type"], fields["severity"]) == ("file-modification", "low")
+    assert fields["involved_agents"] == ("code-writer-1", "code-writer-2")
+    done, left = conclude(merged.record), conclude(resolve(CLASH).record)
+    assert (done.resolved, done.strategy, done.requires_human_review) == (True, "merge", False)
+    assert (left.resolved, left.requires_human_review) == (False, True)
+    assert [resolve(file).record.severity for file in (CLASH, PICTURE, GONE)] == ["medium", "high", "high"]
+
+
+@pytest.mark.req("RC-81")
+def test_a_conflict_of_an_unknown_type_is_an_error() -> None:
+    known = to_full_dict(resolve(CLASH).record)
+    assert read_conflicts([known]) == (resolve(CLASH).record,)
+    assert read_conflicts(None) == ()
+    for kind in ("api-inconsistency", "naming-conflict"):
+        assert read_conflicts([{**known, "type": kind}])[0].type == kind
+    with pytest.raises(WorldFault, match=r"unreadable|cannot be read"):
+        read_conflicts([{**known, "type": "weather"}])
