@@ -153,7 +153,10 @@ def test_a_person_drops_the_work(team: TeamId, greenroom: Type, typed: list[str]
             assert (await play.end()).state == "failed"
             return (await play.subtasks())["code-2"].summary
 
-    assert asyncio.run(play()) == "A person dropped it. Not merged: code-1 and code-2 changed shop/tax.py."
+    assert (
+        asyncio.run(play())
+        == "A person dropped it. Not merged: code-1 and code-2 changed shop/tax.py (code-writer-1, code-writer-2)."
+    )
 
 
 def test_a_person_sends_the_work_back(team: TeamId, greenroom: Type, typed: list[str]) -> None:

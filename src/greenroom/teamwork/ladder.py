@@ -377,6 +377,7 @@ def render_question(step: Step, run: str) -> str:
 
 
 def _fail(step: Step, key: str, records: Sequence[ConflictRecord]) -> Outcome:
-    why = translate(key, names="; ".join(found.description for found in records if found.state != "resolved"))
+    left = [found for found in records if found.state != "resolved"]
+    why = translate(key, names="; ".join(f"{found.description} ({', '.join(found.involved_agents)})" for found in left))
     end = evolve(build_finish(step, why, failed=True), final=True)
     return Outcome(result={"output": why, CONFLICTS_KEY: to_data(records)}, intents=(end,))

@@ -21,7 +21,7 @@ from greenroom.app.teams.start import build_team_toolbox, create_team_run, equip
 from greenroom.app.toolset.custom import find_tool_source
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import StageId, TaskId, TeamId
-from greenroom.core.base.records import Data
+from greenroom.core.base.records import Data, encode
 from greenroom.core.ports.model import Model, ModelEvent, ModelRequest
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.spec import AgentSpec
@@ -109,6 +109,14 @@ def part(
 def make_plan(*parts: PlannedSubtask, on_failure: OnFailure = "stop", max_concurrent: int = 8) -> Plan:
     """Return a plan of these subtasks."""
     return Plan(request="add tax", subtasks=parts, on_failure=on_failure, max_concurrent=max_concurrent)
+
+
+def set_team(shop: Path, **values: object) -> None:
+    """Write a person's settings of teams."""
+    rows = [f"{name} = {encode(value).decode()}" for name, value in values.items()]
+    path = shop.parent / "config" / "greenroom" / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(("[team]", *rows, "")))
 
 
 def is_state(stage: Stage, name: str, state: str) -> bool:

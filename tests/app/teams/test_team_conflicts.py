@@ -31,6 +31,7 @@ from tests.app.teams.play import (
     plays,
     reads,
     report_files,
+    set_team,
     writes,
 )
 
@@ -72,14 +73,6 @@ def rewrite(agent: str, path: str, content: str) -> tuple[Cue, ...]:
     """Return the script of a writer of a file that is there."""
     reads_first, writes_then = call("read_code", file=path), call("rewrite", file=path, content=content)
     return plays(agent, reads_first, writes_then, done(path, handoff=report_files(path)))
-
-
-def set_team(shop: Path, **values: object) -> None:
-    """Write a person's settings of teams."""
-    rows = [f"{name} = {encode(value).decode()}" for name, value in values.items()]
-    path = shop.parent / "config" / "greenroom" / "config.toml"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(("[team]", *rows, "")))
 
 
 def find_question(state: TeamState) -> Approval | None:
@@ -232,7 +225,7 @@ async def test_a_conflict_fails_if_no_person_is_to_be_asked(shop: Path, gates: G
         assert (await play.end()).state == "failed"
         failed = (await play.subtasks())["code-2"]
         assert (failed.state, failed.attempt) == ("failed", 1)
-        assert failed.summary == "Not merged: code-1 and code-2 changed shop/tax.py."
+        assert failed.summary == "Not merged: code-1 and code-2 changed shop/tax.py (code-writer-1, code-writer-2)."
         assert not play.asked("merger"), "a proposal would have no use"
         assert play.files() == {"shop/tax.py": FIRST}
 

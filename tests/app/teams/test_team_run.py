@@ -35,6 +35,7 @@ from tests.app.teams.play import (
     plays,
     reads,
     report_files,
+    set_team,
     writes,
 )
 from tests.tiers import has_bubblewrap
@@ -199,8 +200,8 @@ async def test_the_lead_mends_what_fails_when_all_is_together() -> None:
 
 
 @pytest.mark.req("RC-4", "RC-117")
-@pytest.mark.usefixtures("shop")
-async def test_a_conflict_fails_the_second_writer_and_names_both_sides_and_the_file() -> None:
+async def test_a_conflict_fails_the_second_writer_and_names_both_sides_and_the_file(shop: Path) -> None:
+    set_team(shop, fallback_to_human=False)
     other = "def tax(price):\n    return price * 0.07\n"
     cues = (*writes("code-writer-1", "shop/tax.py", TAX), *writes("code-writer-2", "shop/tax.py", other))
     gates = {("code-writer-2", 2): Gate()}
