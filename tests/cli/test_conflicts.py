@@ -13,8 +13,8 @@ from greenroom.cli.commands import conflicts
 from greenroom.cli.context import Invocation
 from greenroom.cli.render.questions import PersonLeft
 from greenroom.core.base.ids import TeamId
-from tests.app.teams.play import TeamPlay, make_environment, make_repository, reads
-from tests.app.teams.test_team_conflicts import BOTH, FIRST, SECOND, Gate, ask, meet, propose, until, write_both
+from tests.app.teams.play import Gate, TeamPlay, make_environment, make_repository, reads
+from tests.app.teams.test_team_conflicts import BOTH, FIRST, SECOND, ask, meet, propose, until, write_both
 from tests.cli.conftest import Type
 
 SCRIPT = (*write_both(), *propose(BOTH))
