@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from greenroom.core.base.errors import ModelFault, WorldFault, translate
+from greenroom.core.base.errors import Bug, ModelFault, WorldFault, translate
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.step import Step
 from greenroom.teamwork.merging.merge import MARKERS, Merge, MergeConflict, merge_file
@@ -148,8 +148,13 @@ def cut_known(merge: Merge) -> list[str]:
     """Return the known texts before, between and after the stretches that conflict."""
     parts, rest = list[str](), merge.text
     for conflict in merge.conflicts:
-        block = "".join(map("".join, zip(MARKERS, (conflict.left, conflict.base, conflict.right, ""), strict=True)))
-        known, _, rest = rest.partition(block)
+        versions = [
+            text + "\n" * (text[-1:] not in ("", "\n")) for text in (conflict.left, conflict.base, conflict.right)
+        ]
+        block = "".join(map("".join, zip(MARKERS, (*versions, ""), strict=True)))
+        known, found, rest = rest.partition(block)
+        if not found:
+            raise Bug("A merge does not have the conflict that it names.")
         parts.append(known)
     return [*parts, rest]
 
@@ -358,10 +363,11 @@ def read_conflicts(data: object) -> tuple[ConflictRecord, ...]:
 
 def collect_conflicts(steps: Iterable[Step]) -> list[ConflictRecord]:
     """Return the conflicts of a run from its ended steps, oldest first, each with its newest state."""
-    found = dict[tuple[str | None, str], ConflictRecord]()
+    found = dict[tuple[str | None, ...], ConflictRecord]()
     for step in steps:
         for conflict in read_conflicts((step.result or {}).get(CONFLICTS_KEY)):
-            found[step.subtask_id, f"{conflict.type} {conflict.path}"] = conflict
+            what = "" if conflict.type == "file-modification" else conflict.description
+            found[step.subtask_id, conflict.type, conflict.path, what] = conflict
     return list(found.values())
 
 
