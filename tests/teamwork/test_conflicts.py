@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import evolve, to_full_dict
 from greenroom.teamwork.conflicts import (
-    RUNG_CONFIDENCE,
     ConflictedFile,
     ConflictSide,
     FileMerge,
@@ -26,7 +25,7 @@ from greenroom.teamwork.conflicts import (
     read_conflicts,
     resolve_file,
 )
-from greenroom.teamwork.merging.merge import merge_file
+from greenroom.teamwork.merging.merge import STRUCTURE_CONFIDENCE, merge_file
 from greenroom.teamwork.plan import TeamSettings
 
 LADDER = TeamSettings()
@@ -39,7 +38,7 @@ CLASH = ConflictedFile(
     left=BASE.replace("rate = 1", "rate = 2").encode(),
     right=BASE.replace("rate = 1", "rate = 3").replace("'shop'", "'store'").encode(),
 )
-LISTS = ConflictedFile(path="notes.md", base=b"- a\n", left=b"- a\n- b\n", right=b"- a\n- c\n")
+LISTS = ConflictedFile(path=".gitignore", base=b"a\n", left=b"a\nb\n", right=b"a\nc\n")
 PICTURE = ConflictedFile(path="logo.png", base=b"\0a", left=b"\0b", right=b"\0c")
 GONE = ConflictedFile(path="shop.py", base=b"a\n", left=None, right=b"b\n")
 lines = st.lists(st.sampled_from(["a", "b", " b", "}", "", "  ", "x = 1", "import os"]), max_size=6).map("\n".join)
@@ -151,9 +150,9 @@ def test_the_later_side_wins_by_timestamp_and_the_lower_number_by_priority() -> 
 
 
 def test_a_threshold_above_the_measured_confidence_makes_a_proposal() -> None:
-    sure, unsure = (resolve(LISTS, auto_resolve_threshold=least) for least in (RUNG_CONFIDENCE["structure"], 1.0))
+    sure, unsure = (resolve(LISTS, auto_resolve_threshold=least) for least in (STRUCTURE_CONFIDENCE, 1.0))
     assert (sure.record.state, unsure.record.state) == ("resolved", "proposed")
-    assert (sure.content, sure.record.confidence) == (unsure.content, RUNG_CONFIDENCE["structure"])
+    assert (sure.content, sure.record.confidence) == (unsure.content, STRUCTURE_CONFIDENCE)
     assert not can_ask_model(unsure), "a model is not surer than code"
 
 

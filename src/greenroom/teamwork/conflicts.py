@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -21,10 +21,6 @@ ConflictRung = Literal["git", "structure", "strategy", "model", "person", "autho
 ConflictState = Literal["resolved", "proposed", "open", "sent back"]
 Severity = Literal["low", "medium", "high"]
 SideName = Literal["left", "right"]
-
-RUNG_CONFIDENCE: Final[Mapping[ConflictRung, float]] = {"git": 1.0, "structure": 0.8}
-"""How often a rung's result is what people made of the conflict: `./go bench merge`, docs/measured.md. The other rungs
-are unmeasured."""
 
 CONFLICTS_KEY: Final = "conflicts"
 """The key of conflicts in results and instructions of steps."""
@@ -242,14 +238,14 @@ def resolve_file(file: ConflictedFile, left: ConflictSide, right: ConflictSide, 
     won = evolve(found, rung="strategy", state="resolved", why=_explain_winner(strategy, winner, left, right))
     if (texts := file.texts) is None:
         return FileMerge(file=file, record=won if winner else found, content=file.pick(winner) if winner else None)
-    merge, confidence = merge_file(file.path, *(text.encode() for text in texts)), RUNG_CONFIDENCE["structure"]
-    is_sure = strategy in CODE_STRATEGIES and confidence >= settings.auto_resolve_threshold
+    merge = merge_file(file.path, *(text.encode() for text in texts))
+    is_sure = strategy in CODE_STRATEGIES and merge.confidence >= settings.auto_resolve_threshold
     why = "; ".join(dict.fromkeys(part.why for part in merge.conflicts or merge.resolutions))
     if not merge.conflicts:
         state: ConflictState = "resolved" if is_sure else "proposed"
-        done = evolve(found, rung="structure", confidence=confidence, severity="low", state=state, why=why)
+        done = evolve(found, rung="structure", confidence=merge.confidence, severity="low", state=state, why=why)
         return _merge_text(file, done, texts, merge.text)
-    if winner is None or (merge.resolutions and not is_sure):
+    if winner is None or not is_sure:
         return FileMerge(file=file, record=evolve(found, why=why))
     return _merge_text(file, won, texts, pick_stretches(merge, winner))
 
@@ -295,7 +291,7 @@ def propose_by_model(merged: FileMerge, stretches: Sequence[str], why: str, sett
     text = fill_stretches(merge, stretches)
     done = _merge_text(merged.file, evolve(merged.record, rung="model", why=why), texts, text)
     is_broken = is_valid(path, text) is False and all(is_valid(path, old) is not False for old in texts)
-    is_sure = not merge.resolutions or RUNG_CONFIDENCE["structure"] >= settings.auto_resolve_threshold
+    is_sure = merge.confidence >= settings.auto_resolve_threshold
     is_taken = settings.accept_model_merges and is_sure and not done.record.dropped_lines and not is_broken
     why = translate("conflicts.broken", why=why) if is_broken else why
     return evolve(done, record=evolve(done.record, state="resolved" if is_taken else "proposed", why=why))

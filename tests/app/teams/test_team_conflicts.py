@@ -137,17 +137,17 @@ async def test_two_writers_of_one_file_are_merged_by_structure(gates: Gates) -> 
     gates["code-writer-2", 3] = gates["code-writer-2", 2]
     script = [
         cue
-        for agent, fruit in (("code-writer-1", "pears"), ("code-writer-2", "plums"))
-        for cue in rewrite(agent, "README.md", f"# Shop\n- {fruit}\n")
+        for agent, pattern in (("code-writer-1", "*.log"), ("code-writer-2", "*.tmp"))
+        for cue in rewrite(agent, ".gitignore", f"__pycache__/\n{pattern}\n")
     ]
     async with TeamPlay.open(*script, gates=gates) as play:
         await meet(play, gates)
         assert (await play.end()).state == "finished"
-        assert play.files() == {"README.md": "# Shop\n- pears\n- plums\n"}
+        assert play.files() == {".gitignore": "__pycache__/\n*.log\n*.tmp\n"}
         found = await find_conflict(play)
         assert (found.rung, found.state, found.subtasks) == ("structure", "resolved", ("code-1", "code-2"))
         assert found.involved_agents == ("code-writer-1", "code-writer-2")
-        assert (await play.app.blob(found.result)).decode() == "# Shop\n- pears\n- plums\n"
+        assert (await play.app.blob(found.result)).decode() == play.files()[".gitignore"]
         assert not play.asked("merger")
 
 
