@@ -80,7 +80,7 @@ def test_a_result_is_right_wrong_or_harmful(tmp_path: Path) -> None:
         tmp_path,
         ("a.py", BASE, LEFT, RIGHT, BOTH),  # right
         ("b.py", BASE, LEFT, RIGHT, BOTH.replace("import c", "import  c")),  # right but for white space
-        ("c.py", "call(one, two, six)\n", "call(ONE, two, six)\n", "call(one, two, SIX)\n", "call(ONE, two, six)\n"),
+        ("c.js", "f(a,b);\n", "f(a, b);\n", "f(a,c);\n", "f(a, b);\n"),  # harmful
         ("d.py", "x = 1\n", "x = 2\n", "x = 3\n", "x = 2\n"),  # left to a person
         ("e.py", lines, "new\n" + lines, lines + "last\n", "new\n" + lines + "last\n"),  # git's own
         ("f.md", "- a\n", "- a\n- b\n", "- a\n- c\n", "- a\n- c\n- b\n"),  # proposed

@@ -5,6 +5,8 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from greenroom.teamwork.merging.lines import (
+    ORDER_CONFIDENCE,
+    STRUCTURE_CONFIDENCE,
     Chunk,
     Parts,
     Settled,
@@ -19,16 +21,13 @@ from greenroom.teamwork.merging.syntax import SyntaxSpan, find_members, is_valid
 
 Rung = Literal["git", "structure"]
 
-STRUCTURE_CONFIDENCE: Final = 0.8
-ORDER_CONFIDENCE: Final = 0.4
-
 
 class Resolution(NamedTuple):
     """One conflict that a rung resolved, why its result is known, and how often people made the same of such ones."""
 
     rung: Rung
     why: str
-    confidence: float = STRUCTURE_CONFIDENCE
+    confidence: float
 
 
 class MergeConflict(NamedTuple):
@@ -56,7 +55,8 @@ class Merge(NamedTuple):
 Texts = tuple[str, str, str]
 ITEMS: Final = "both sides added list items"
 MEMBERS: Final = "both sides added members"
-"""Of list items, and of members at the end of a file, people put either side's first."""
+CLOSERS: Final = (")", "]", "}")
+"""Of list items, and of what is last in its block, people put either side's first."""
 
 MARKERS: Final = ("<<<<<<< left\n", "||||||| base\n", "=======\n", ">>>>>>> right\n")
 INDENTED: Final = (".py", ".pyi", ".yml", ".yaml", ".rst")
@@ -146,8 +146,7 @@ class _FileMerger:
                 parts += chunk.result
             elif settled := self._settle(chunk, _find_place(chunks, index, at)):
                 parts.append(settled.text)
-                confidence = STRUCTURE_CONFIDENCE if settled.is_sure else ORDER_CONFIDENCE
-                resolutions.append(Resolution("structure", settled.why, confidence))
+                resolutions.append(Resolution("structure", settled.why, settled.confidence))
             else:
                 refused = _refuse(("".join(chunk.base), "".join(chunk.left), "".join(chunk.right)), _explain(chunk))
                 parts.append(refused.text)
@@ -191,7 +190,7 @@ class _FileMerger:
             return None
         has_comma = chunk.right[-1].rstrip().endswith(",")
         text = joined.text if has_comma else joined.text.rstrip().rstrip(",") + "\n"
-        return Settled(first + text, joined.why, joined.is_sure)
+        return Settled(first + text, joined.why, joined.confidence)
 
     def _join(self, chunk: Chunk, place: ChunkPlace) -> Settled | None:
         """Keep what both sides added at one place, if these are whole imports, keys, entries, sections or members."""
@@ -204,8 +203,9 @@ class _FileMerger:
         why = self._name_entries(chunk) if self._is_list else self._name_members(chunk, place)
         if why is None:
             return None
-        is_sure = why not in {ITEMS, MEMBERS} or (why == MEMBERS and place.after != "")
-        return Settled("".join((*chunk.left, *chunk.right)), why, is_sure)
+        is_last = why == ITEMS or (why == MEMBERS and (not place.after or place.after.strip().startswith(CLOSERS)))
+        confidence = ORDER_CONFIDENCE if is_last else STRUCTURE_CONFIDENCE
+        return Settled("".join((*chunk.left, *chunk.right)), why, confidence)
 
     def _name_entries(self, chunk: Chunk) -> str | None:
         """Return what both sides added to a list, None if it is not known to be independent."""
@@ -257,9 +257,10 @@ def _join_lines(chunk: Chunk, place: ChunkPlace, why: str) -> Settled | None:
         return None
     before, after = left[head - 1] if head else place.before, left[-tail] if tail else place.after
     joined = (*first, *second)
+    confidence = STRUCTURE_CONFIDENCE if after.strip().rstrip("".join(CLOSERS)) else ORDER_CONFIDENCE
     for lines in (joined, (*second, *first), tuple(sorted(joined))):
-        keys = [line.strip() for line in (before, *lines, after) if line.strip()]
-        if keys == sorted(keys):
-            joined = lines
+        keys = [line.strip() for line in (before, *lines, after) if line.strip(" \n\t)]}")]
+        if len(keys) > len(lines) and keys == sorted(keys):
+            joined, confidence = lines, STRUCTURE_CONFIDENCE
             break
-    return Settled("".join((*left[:head], *joined, *left[len(left) - tail :])), why)
+    return Settled("".join((*left[:head], *joined, *left[len(left) - tail :])), why, confidence)
