@@ -1,7 +1,7 @@
 """Real conflicts: the code rungs of the merge ladder beside `git merge-file`, compared with what people did.
 
 `./go bench merge FOLDER`: the folder has the files that `tools/quadruples.py` wrote. As in the ladder, what git merges
-is not touched, and a result whose confidence is below `THRESHOLD` is a proposal, not a resolution.
+is not touched. Merges of the kinds whose order is not known are counted apart, as proposals.
 """
 
 import json
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from greenroom.teamwork.merging.lines import STRUCTURE_CONFIDENCE
 from greenroom.teamwork.merging.merge import Merge, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 
@@ -24,7 +25,7 @@ GOALS = {
     "worse than git": ("<=", 0.0),
 }
 SIDES = ("base", "left", "right")
-THRESHOLD = 0.8
+THRESHOLD = STRUCTURE_CONFIDENCE
 
 
 class Trial(NamedTuple):
@@ -134,9 +135,10 @@ def measure(trials: Sequence[Trial]) -> dict[str, float]:
         "proposed: right": sum(trial.is_right for trial in proposed),
         "proposed: harmful": sum(bool(trial.lost) for trial in proposed),
     }
-    for why in sorted({each.why for trial in resolved for each in trial.merge.resolutions}):
-        given = [trial for trial in resolved if why in {each.why for each in trial.merge.resolutions}]
-        figures[f"{why}: resolved"] = len(given)
+    merged = [*resolved, *proposed]
+    for why in sorted({each.why for trial in merged for each in trial.merge.resolutions}):
+        given = [trial for trial in merged if why in {each.why for each in trial.merge.resolutions}]
+        figures[f"{why}: merged"] = len(given)
         figures[f"{why}: right"] = sum(trial.is_right for trial in given)
     return figures
 

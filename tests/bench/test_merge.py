@@ -99,7 +99,7 @@ def test_a_result_is_right_wrong_or_harmful(tmp_path: Path) -> None:
         "worse than git": 0,
         "proposed": 1,
         "proposed: right": 0,
-        "both sides added imports: right": 2,
+        "both sides added imports: merged": 2,
         "not valid": 0,
     }
     assert {name: figures[name] for name in wanted} == wanted
