@@ -69,6 +69,34 @@ MERGE_CUES = (*writer_that_mends("code-writer-1"), *writes("code-writer-2", "sho
 STORIES = {"team": (PLAN, CUES), "review": (REVIEW_PLAN, REVIEW_CUES), "merge": (MERGE_PLAN, MERGE_CUES)}
 """What a process plays: its plan and its replies, which depend on nothing that a process remembers."""
 
+STORY_FILES = {
+    "export.py": '''"""What the shop writes for others to read."""
+
+import csv
+
+from to_json import to_json
+from to_xml import to_xml
+
+
+def export(rows, out, kind="csv"):
+    """Write the rows as CSV, or as this kind."""
+    if kind == "json":
+        return out.write(to_json(rows))
+    if kind == "xml":
+        return out.write(to_xml(rows))
+    csv.writer(out).writerows(rows)
+''',
+    "README.md": f"{demo_run.README}- JSON\n- XML\n",
+    "cells.py": demo_team.RENDER,
+    "to_json.py": demo_team.JSON_CODE,
+    "to_xml.py": demo_team.XML_CODE.replace("render(cell)", "render(cell, 2)").replace(
+        "(rows):\n", f"(rows):\n{demo_team.DOCSTRING}\n"
+    ),
+    "tests/test_formats.py": demo_team.TESTS,
+    "docs/formats.md": demo_team.DOCS,
+}
+"""What the team of the demo makes, in whatever lives: merged by structure, by the model, and mended by its writers."""
+
 LONGEST = 9.0
 """Seconds that a command may live at most; the whole run takes about as long."""
 
@@ -181,7 +209,7 @@ class TeamStory:
 
     def tell(self) -> None:
         """Play the run to its end, apply it and undo it."""
-        with serve_team() as address:
+        with serve_team(self.root) as address:
             config = Path(self._environment["XDG_CONFIG_HOME"]) / "greenroom"
             config.mkdir(parents=True)
             (config / "config.toml").write_text(SETTINGS.format(address=address, language="en"))
@@ -193,8 +221,8 @@ class TeamStory:
         self.type("apply", "last")
         subjects = git(self.root, "log", "--format=%s", "HEAD").splitlines()
         assert len(subjects) == demo_team.STORY.commits + 1, subjects
-        for name, text in (("to_json.py", demo_team.JSON_CODE), ("to_xml.py", demo_team.XML_CODE)):
-            assert (self.root / name).read_text() == text
+        for name, text in STORY_FILES.items():
+            assert (self.root / name).read_text() == text, name
         self.type("undo", "last")
         assert fingerprint(self.root) == self.before
 
@@ -204,7 +232,10 @@ class TeamStory:
         (ref,) = git(self.root, "for-each-ref", "--format=%(refname)", "refs/greenroom/*/main").splitlines()
         changed = git(self.root, "diff", "--name-only", "HEAD", ref).splitlines()
         assert sorted(changed) == sorted(("notes.txt", *demo_team.STORY.files))
-        assert len(git(self.root, "log", "--merges", "--format=%H", ref).splitlines()) == demo_team.STORY.commits
+        assert (
+            len(git(self.root, "log", "--first-parent", "--merges", "--format=%H", ref).splitlines())
+            == demo_team.STORY.commits
+        )
         listed = json.loads(self.type("workspaces", "list", "--output-format", "json"))["workspaces"]
         assert [space["orphan"] for space in listed] == [""] * len(listed)
         there = {str(path / "tree") for path in self._cache.glob("greenroom/worktrees/*/trees/*")}
@@ -237,9 +268,9 @@ class TeamStory:
 
 
 @contextmanager
-def serve_team() -> Iterator[str]:
+def serve_team(root: Path) -> Iterator[str]:
     """Serve the script of the demo's team in a thread. Return its address."""
-    loop, script = asyncio.new_event_loop(), demo_team.TeamProvider(0.1)
+    loop, script = asyncio.new_event_loop(), demo_team.TeamProvider(0.1, root)
     script.half_done.set()
     server = loop.run_until_complete(asyncio.start_server(script.answer, "127.0.0.1", 0))
     thread = threading.Thread(target=loop.run_forever)

@@ -57,14 +57,23 @@ class Csv(unittest.TestCase):
         export([["tea", 3.5]], out)
         self.assertEqual(out.getvalue().split(), ["tea,3.50"])  # not done yet
 """
-README: Final = "# The shop\n\n`export.py` writes what was sold as CSV.\n"
+CELLS: Final = """def render(cell):
+    return str(cell)
+"""
+README: Final = "# The shop\n\n`export.py` writes what was sold as CSV.\n\n## Formats\n\n- CSV\n"
 NOTES: Final = "Ask Lin about the prices.\n"
 GITIGNORE: Final = "__pycache__/\n"
 UNCOMMITTED: Final = "notes.txt"
 PASSING_TESTS: Final = 2
 """Number of tests in the repository that pass before the run. One more test fails."""
 
-FILES: Final = {"export.py": CODE, "tests/test_export.py": TESTS, "README.md": README, ".gitignore": GITIGNORE}
+FILES: Final = {
+    "export.py": CODE,
+    "cells.py": CELLS,
+    "tests/test_export.py": TESTS,
+    "README.md": README,
+    ".gitignore": GITIGNORE,
+}
 GIT_PREFIXES_KEPT: Final = ("GIT_CONFIG", "GIT_SSL", "GIT_TRACE")
 """Prefixes of git variables that do not redirect git to another repository."""
 
@@ -234,7 +243,7 @@ class ScriptedProvider:
             size = next((int(line[15:]) for line in head.split("\r\n") if line.startswith("content-length:")), 0)
             messages = json.loads(await reader.readexactly(size) if size else b"{}").get("messages", [])
             number = sum(message["role"] == "assistant" for message in messages)
-            turn = self.choose_turn(messages, number)
+            turn = await self.choose_turn(messages, number)
             if turn is None:
                 await reader.read()
             else:
@@ -244,7 +253,7 @@ class ScriptedProvider:
                 await writer.drain()
         writer.close()
 
-    def choose_turn(self, messages: Sequence[Message], number: int) -> ScriptedTurn | None:
+    async def choose_turn(self, messages: Sequence[Message], number: int) -> ScriptedTurn | None:
         """Return the turn with this number, or None to leave the request open."""
         if number == KILLED_AT_TURN and not self.half_done.is_set():
             self.half_done.set()

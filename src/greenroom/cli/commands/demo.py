@@ -17,7 +17,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
 import typer
 from platformdirs import user_cache_path
@@ -35,7 +35,7 @@ from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.progress import RowProgress
 from greenroom.cli.render.team import TeamHistory
 from greenroom.core.base.errors import GreenroomError, WorldFault, make_refusal
-from greenroom.core.base.records import evolve
+from greenroom.core.base.records import Data, evolve
 from greenroom.core.state.team import OwnerChanged
 from greenroom.testing import demo_run as job
 from greenroom.testing import demo_team as team_job
@@ -55,6 +55,9 @@ base_url = "{address}"
 [prices."scripted:coder"]
 input = 0
 output = 0
+
+[team]
+accept_model_merges = true
 """
 COMMAND_TIMEOUT_S: Final = 120.0
 STOP_TIMEOUT_S: Final = 10.0
@@ -83,7 +86,7 @@ class DemoPlay:
     def __init__(self, cli: Invocation, folder: Path, pace: float, *, is_team: bool) -> None:
         self.cli, self.folder, self.pace = cli, folder, pace
         self.root, self.home = folder / "shop", folder / "home"
-        self.provider = TeamProvider(pace) if is_team else ScriptedProvider(pace)
+        self.provider = TeamProvider(pace, self.root) if is_team else ScriptedProvider(pace)
         self.story, self.scenes = (team_job.STORY, TEAM_SCENES) if is_team else (job.STORY, SCENES)
         self.has_table = is_team and isinstance(cli.progress, RowProgress)
         self.typed_commands: list[str] = []
@@ -291,14 +294,42 @@ async def show_team_verdict(play: DemoPlay) -> Sequence[Fact]:
     log = await read_log(play.home)
     ends = {subtask.name: subtask.state for subtask in log.subtasks}
     kinds = {subtask.agent.rpartition("-")[0] for subtask in log.subtasks}
-    merges = git(play.root, "log", "--merges", "--format=%s", f"refs/greenroom/{log.team}/main").splitlines()
+    merges = git(play.root, "log", "--first-parent", "--merges", "--format=%s", f"refs/greenroom/{log.team}/main")
     names = team_job.SPECIALISTS
     finished = translate("demo.team_finished", count=len(names), names=", ".join(names))
+    merged = translate("demo.merged", count=play.story.commits)
     return [
         make_fact(finished, held={*ends.values()} == {"finished"} and {*names} <= kinds, found=ends),
-        make_fact(translate("demo.merged", count=play.story.commits), held=len(merges) == play.story.commits),
+        *_check_merges(log),
+        make_fact(merged, held=len(merges.splitlines()) == play.story.commits, found=merges),
         *_check_change(play, log, job.PASSING_TESTS + team_job.NEW_TESTS),
     ]
+
+
+def _check_merges(log: DemoLog) -> Sequence[Fact]:
+    """Check how the conflicts were merged, and what went back to its writer."""
+    results = [step.result or {} for step in log.steps_of("merge")]
+    found = {(str(one["rung"]), str(one["path"])) for result in results for one in _read_rows(result, "conflicts")}
+    broken = [test for result in results for _, test in _read_rows(result, "failures")]
+    names = {subtask.name for subtask in log.subtasks}
+    facts = {
+        "by_structure": ("structure", "README.md") in found,
+        "by_model": ("model", "export.py") in found,
+        "by_author": ("author", "to_xml.py") in found,
+        "test_sent_back": any(team_job.BROKEN_TEST in test for test in broken),
+        "review_sent_back": {"fix-1", "review-2"} <= names,
+    }
+    return [make_fact(translate(f"demo.{key}"), held=held, found=sorted(found)) for key, held in facts.items()]
+
+
+def _read_rows(result: Data, key: str) -> Sequence[Any]:
+    rows = result.get(key)
+    return rows if isinstance(rows, list) else []
+
+
+async def show_team_report(play: DemoPlay) -> Sequence[Fact]:
+    code, _ = await play.run("report", "last")
+    return [make_fact(translate("demo.reported"), held=code == 0, found=code), play.check_untouched()]
 
 
 async def apply(play: DemoPlay) -> Sequence[Fact]:
@@ -346,6 +377,7 @@ TEAM_SCENES: Final[Sequence[Scene]] = (
     ("demo.scene_team", work_and_die),
     SCENES[2],
     ("demo.scene_team_verdict", show_team_verdict),
+    ("demo.scene_team_report", show_team_report),
     ("demo.scene_team_apply", apply),
     SCENES[5],
 )
