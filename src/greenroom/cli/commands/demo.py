@@ -309,7 +309,7 @@ async def show_team_verdict(play: DemoPlay) -> Sequence[Fact]:
 def _check_merges(log: DemoLog) -> Sequence[Fact]:
     """Check how the conflicts were merged, and what went back to its writer."""
     results = [step.result or {} for step in log.steps_of("merge")]
-    found = {(str(one["rung"]), str(one["path"])) for result in results for one in _read_rows(result, "conflicts")}
+    found = {(str(row["rung"]), str(row["path"])) for result in results for row in _read_rows(result, "conflicts")}
     broken = [test for result in results for _, test in _read_rows(result, "failures")]
     names = {subtask.name for subtask in log.subtasks}
     facts = {
