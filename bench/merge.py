@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from greenroom.teamwork.merging.lines import STRUCTURE_CONFIDENCE
 from greenroom.teamwork.merging.merge import Merge, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 
@@ -25,7 +24,7 @@ GOALS = {
     "worse than git": ("<=", 0.0),
 }
 SIDES = ("base", "left", "right")
-THRESHOLD = STRUCTURE_CONFIDENCE
+THRESHOLD = 0.8
 
 
 class Trial(NamedTuple):
@@ -60,6 +59,11 @@ class Trial(NamedTuple):
     def is_right(self) -> bool:
         """Return whether the result is the person's but for white space."""
         return self.merged is not None and "".join(self.merged.split()) == "".join(self.quadruple["human"].split())
+
+    @property
+    def is_reordered(self) -> bool:
+        """Return whether the result has the person's lines in another order."""
+        return not self.is_right and _count(self.merged or "") == _count(self.quadruple["human"])
 
     @property
     def lost(self) -> list[str]:
@@ -132,6 +136,7 @@ def measure(trials: Sequence[Trial]) -> dict[str, float]:
         "not valid": _count_valid(resolved, wanted=False),
         "worse than git": sum(trial.by_git != trial.merged for trial in by_git),
         "proposed": len(proposed),
+        "equal but for the order of lines": sum(trial.is_reordered for trial in resolved),
         "proposed: right": sum(trial.is_right for trial in proposed),
         "proposed: harmful": sum(bool(trial.lost) for trial in proposed),
     }

@@ -28,7 +28,7 @@ from greenroom.teamwork.conflicts import (
 from greenroom.teamwork.merging.merge import merge_file
 from greenroom.teamwork.plan import TeamSettings
 
-LADDER = TeamSettings(auto_resolve_threshold=0.4)
+LADDER = TeamSettings()
 TAX = ConflictSide(subtask="tax", agent="code-writer-1", priority=1, handed_in=10)
 TIP = ConflictSide(subtask="tip", agent="code-writer-2", priority=2, handed_in=20)
 BASE = "def price():\n    rate = 1\n    return rate\n\n\ndef name():\n    return 'shop'\n"

@@ -44,7 +44,8 @@ NEW_HEAD: Final = '''def export(rows, out, kind="csv"):
     if kind == "{kind}":
         return out.write(to_{kind}(rows))
 '''
-MERGED_HEAD: Final = f"""{NEW_HEAD.format(kind="json")}    if kind == "xml":
+MERGED_HEAD: Final = f"""
+{NEW_HEAD.format(kind="json")}    if kind == "xml":
         return out.write(to_xml(rows))
 """
 TESTS: Final = """import io

@@ -133,7 +133,6 @@ def _gates() -> Gates:
 
 @pytest.mark.req("RC-83", "RC-84")
 async def test_two_writers_of_one_file_are_merged_by_structure(shop: Path, gates: Gates) -> None:
-    set_team(shop, auto_resolve_threshold=0.4)
     gates["code-writer-2", 3] = gates["code-writer-2", 2]
     script = [
         cue

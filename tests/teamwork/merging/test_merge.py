@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.teamwork.merging.lines import ORDER_CONFIDENCE, STRUCTURE_CONFIDENCE, WORDS_CONFIDENCE
+from greenroom.teamwork.merging.lines import ADDED_CONFIDENCE, EDITED_CONFIDENCE
 from greenroom.teamwork.merging.merge import Merge, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 
@@ -126,12 +126,9 @@ def test_additions_of_both_sides_stay_left_first(case: str) -> None:
     assert is_valid(path, merged.text) is not False
 
 
-CERTAIN = {"imports", "keys", "typescript members", "yaml keys", "toml keys", "sections"}
-
-
 @pytest.mark.parametrize("case", MERGED)
-def test_where_people_put_either_side_first_the_merge_is_less_certain(case: str) -> None:
-    assert merge(*MERGED[case]).confidence == (STRUCTURE_CONFIDENCE if case in CERTAIN else ORDER_CONFIDENCE)
+def test_what_both_sides_added_is_more_certain_than_what_both_edited(case: str) -> None:
+    assert merge(*MERGED[case]).confidence == ADDED_CONFIDENCE > EDITED_CONFIDENCE
 
 
 def test_imports_stay_sorted() -> None:
@@ -153,7 +150,7 @@ def test_neighbouring_lines_and_words_of_one_line_are_merged() -> None:
     assert lines.text == "first = 10\nsecond = 20\n"
     words = merge("a.py", "call(alpha, beta, gamma)\n", "call(ALPHA, beta, gamma)\n", "call(alpha, beta, GAMMA)\n")
     assert words.text == "call(ALPHA, beta, GAMMA)\n"
-    assert lines.confidence == words.confidence == WORDS_CONFIDENCE
+    assert lines.confidence == words.confidence == EDITED_CONFIDENCE
 
 
 def test_a_side_that_changed_white_space_only_gives_way() -> None:

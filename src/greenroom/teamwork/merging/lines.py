@@ -23,13 +23,12 @@ NAME: Final = re.compile(r"[^\W\d]\w+")
 COMMENT: Final = re.compile(r"\s*(//|#(?!\[)|\*|/\*)")
 """How lines of prose begin in a program. `#[` is an attribute of Rust."""
 
-STRUCTURE_CONFIDENCE: Final = 0.66
-"""How often people made the same of a conflict: `./go bench merge` on 621 conflicts of 22 public repositories: 49 of
-74. Of other words 26 of 35, of an order that is not known 20 of 43. No rule was chosen by 287 of these conflicts: there
-23 of 36, 11 of 13 and 14 of 23."""
+ADDED_CONFIDENCE: Final = 0.89
+"""How often people kept what both sides added, in this order or the other: `./go bench merge` on 621 conflicts of 22
+public repositories, by which no rule was chosen: 56 of 63, and 2 results lacked a line that people kept."""
 
-WORDS_CONFIDENCE: Final = 0.74
-ORDER_CONFIDENCE: Final = 0.46
+EDITED_CONFIDENCE: Final = 0.7
+"""How often people made the same where both sides edited: 57 of 82 there, and 11 results lacked a line."""
 
 Parts = tuple[str, ...]
 
@@ -63,7 +62,7 @@ class Settled(NamedTuple):
 
     text: str
     why: str
-    confidence: float = STRUCTURE_CONFIDENCE
+    confidence: float = EDITED_CONFIDENCE
 
 
 def split_lines(text: str) -> Parts:
@@ -208,7 +207,7 @@ def settle_words(chunk: Chunk) -> Settled | None:
     lines = [_merge_words(*row) for row in rows]
     if any(line is None for line in lines):
         return None
-    return Settled("".join(line or "" for line in lines), "the sides changed different words", WORDS_CONFIDENCE)
+    return Settled("".join(line or "" for line in lines), "the sides changed different words")
 
 
 def _merge_words(base: str, left: str, right: str) -> str | None:

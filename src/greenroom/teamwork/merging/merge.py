@@ -5,8 +5,7 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from greenroom.teamwork.merging.lines import (
-    ORDER_CONFIDENCE,
-    STRUCTURE_CONFIDENCE,
+    ADDED_CONFIDENCE,
     Chunk,
     Parts,
     Settled,
@@ -53,11 +52,6 @@ class Merge(NamedTuple):
 
 
 Texts = tuple[str, str, str]
-ITEMS: Final = "both sides added list items"
-MEMBERS: Final = "both sides added members"
-CLOSERS: Final = (")", "]", "}")
-"""Of list items, and of what is last in its block, people put either side's first."""
-
 MARKERS: Final = ("<<<<<<< left\n", "||||||| base\n", "=======\n", ">>>>>>> right\n")
 INDENTED: Final = (".py", ".pyi", ".yml", ".yaml", ".rst")
 PROSE: Final = (".md", ".mdx", ".rst", ".adoc")
@@ -203,9 +197,7 @@ class _FileMerger:
         why = self._name_entries(chunk) if self._is_list else self._name_members(chunk, place)
         if why is None:
             return None
-        is_last = why == ITEMS or (why == MEMBERS and (not place.after or place.after.strip().startswith(CLOSERS)))
-        confidence = ORDER_CONFIDENCE if is_last else STRUCTURE_CONFIDENCE
-        return Settled("".join((*chunk.left, *chunk.right)), why, confidence)
+        return Settled("".join((*chunk.left, *chunk.right)), why, ADDED_CONFIDENCE)
 
     def _name_entries(self, chunk: Chunk) -> str | None:
         """Return what both sides added to a list, None if it is not known to be independent."""
@@ -217,7 +209,7 @@ class _FileMerger:
         if any(len(line.strip()) > 3 and line in chunk.right for line in chunk.left):
             return None
         if all(ITEM.match(line) for line in first):
-            return ITEMS
+            return "both sides added list items"
         is_dense = all(line.strip() for side in chunk[1:] for line in side)
         return "both sides added entries" if is_dense and not self._path.endswith(PROSE) else None
 
@@ -230,7 +222,7 @@ class _FileMerger:
             left = self._find_members(0, chunk.left, place.left - shift, shift)
             right = self._find_members(1, chunk.right, place.right - shift, shift)
             if left and right and left[0] == right[0] and not left[1] & right[1]:
-                return MEMBERS
+                return "both sides added members"
         return None
 
     def _find_members(self, side: int, added: Parts, start: int, shift: int) -> tuple[str, frozenset[str]] | None:
@@ -257,10 +249,9 @@ def _join_lines(chunk: Chunk, place: ChunkPlace, why: str) -> Settled | None:
         return None
     before, after = left[head - 1] if head else place.before, left[-tail] if tail else place.after
     joined = (*first, *second)
-    confidence = STRUCTURE_CONFIDENCE if after.strip().rstrip("".join(CLOSERS)) else ORDER_CONFIDENCE
     for lines in (joined, (*second, *first), tuple(sorted(joined))):
         keys = [line.strip() for line in (before, *lines, after) if line.strip(" \n\t)]}")]
         if len(keys) > len(lines) and keys == sorted(keys):
-            joined, confidence = lines, STRUCTURE_CONFIDENCE
+            joined = lines
             break
-    return Settled("".join((*left[:head], *joined, *left[len(left) - tail :])), why, confidence)
+    return Settled("".join((*left[:head], *joined, *left[len(left) - tail :])), why, ADDED_CONFIDENCE)
