@@ -159,6 +159,7 @@ TURNS: Final[Mapping[str, Sequence[ScriptedTurn]]] = {
     ),
     "second review": (ScriptedTurn("", "read_code", {"file": "to_xml.py"}), _review(95)),
 }
+CAREFUL_TURNS: Final = (*TURNS[WRITERS[0]][:2], _export("json"), *TURNS[WRITERS[0]][3:5])
 FIRST_REPORT: Final = 3
 """The turn, from 0, in which the second writer reports for the first time."""
 
@@ -167,11 +168,13 @@ class TeamProvider(ScriptedProvider):
     """Serves the turns of each specialist. The process is killed when both code-writers have written their file.
 
     The second writer reports when the work of the first is merged in the repository `root`: the merges have an order.
+    Where merges are not `checked`, the first writer breaks no test.
     """
 
-    def __init__(self, pace: float, root: Path) -> None:
+    def __init__(self, pace: float, root: Path, *, checked: bool = True) -> None:
         super().__init__(pace)
         self._root = root
+        self._turns = TURNS if checked else {**TURNS, WRITERS[0]: CAREFUL_TURNS}
         self._written = set[str]()
 
     async def choose_turn(self, messages: Sequence[Message], number: int) -> ScriptedTurn | None:
@@ -185,7 +188,7 @@ class TeamProvider(ScriptedProvider):
         if (role, number) == (WRITERS[1], FIRST_REPORT) and not await asyncio.to_thread(self._is_first_merged):
             await asyncio.sleep(0.3)
             return await self.choose_turn(messages, number)
-        turns = TURNS.get(role, ())
+        turns = self._turns.get(role, ())
         return turns[number] if number < len(turns) else LAST_TURN
 
     def _is_first_merged(self) -> bool:
