@@ -80,27 +80,30 @@ def test_a_result_is_right_wrong_or_harmful(tmp_path: Path) -> None:
         tmp_path,
         ("a.py", BASE, LEFT, RIGHT, BOTH),  # right
         ("b.py", BASE, LEFT, RIGHT, BOTH.replace("import c", "import  c")),  # right but for white space
-        ("c.js", "f(a,b);\n", "f(a, b);\n", "f(a,c);\n", "f(a, b);\n"),  # harmful
+        ("c.js", "f(a,b);\n", "f(a, b);\n", "f(a,c);\n", "f(a, b);\n"),  # proposed, and harmful
         ("d.py", "x = 1\n", "x = 2\n", "x = 3\n", "x = 2\n"),  # left to a person
         ("e.py", lines, "new\n" + lines, lines + "last\n", "new\n" + lines + "last\n"),  # git's own
-        ("f.md", "- a\n", "- a\n- b\n", "- a\n- c\n", "- a\n- c\n- b\n"),  # proposed
+        ("f.md", "- a\n", "- a\n- b\n", "- a\n- c\n", "- a\n- c\n- b\n"),  # right but for the order
+        ("g.py", BASE + lines, LEFT + lines[:-11], RIGHT + lines, BOTH + lines),  # harmful, by git's own part
     )
     figures = measure(try_all(folder))
     wanted = {
-        "files": 6,
+        "files": 7,
         "git merge-file: resolved": 1,
         "git merge-file: right": 1,
-        "conflicted files": 5,
-        "resolved": 3,
+        "conflicted files": 6,
+        "resolved": 4,
         "equal to the person's": 1,
         "right: equal but for white space": 2,
         "harmful": 1,
-        "harmful, inside git's conflicts": 1,
+        "harmful, inside git's conflicts": 0,
+        "equal but for the order of lines": 1,
         "worse than git": 0,
         "proposed": 1,
         "proposed: right": 0,
-        "both sides added imports: merged": 2,
+        "proposed: harmful": 1,
+        "both sides added imports: merged": 3,
         "not valid": 0,
     }
     assert {name: figures[name] for name in wanted} == wanted
-    assert figures["precision"] == pytest.approx(2 / 3)
+    assert figures["precision"] == pytest.approx(2 / 4)

@@ -35,7 +35,7 @@ from greenroom.core.state.step import Step, StepQueued, StepStarted, StepTerms
 from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.thread import ThreadOpened
 from greenroom.core.state.work import Work
-from greenroom.teamwork.hand_in import MERGE_QUEUE
+from greenroom.runs.verdict import MERGE_QUEUE
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 
 STAGE = StageId("t1.s1")

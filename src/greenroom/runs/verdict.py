@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import Data, encode, record
 from greenroom.core.ports.checks import (
     REPORT_KEY,
@@ -43,6 +44,19 @@ THREAD_KEY: Final = "thread"
 
 HAND_IN: Final = "hand_in"
 MERGE: Final = "merge"
+MERGE_QUEUE: Final = AgentId("merge-queue")
+"""Merges the work of specialists, one at a time."""
+
+SENT_BACK_KEY: Final = "sent_back"
+"""The key of the round in the result of a merge that went back to its author: 1 for the first one."""
+
+PUT_OFF_KEY: Final = "put_off"
+"""The key of the failures that a merge has left to a later subtask, in its result: pairs of a check and a test."""
+
+FAILURES_KEY: Final = "failures"
+FAULTS_KEY: Final = "faults"
+"""The keys of what is wrong with work that is not merged, in the result: as `PUT_OFF_KEY`, and as sentences."""
+
 SETTLE_CONFLICT: Final = "settle_conflict"
 CHANGES_KEY: Final = "changes"
 """The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""

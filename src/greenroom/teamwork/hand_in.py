@@ -21,13 +21,10 @@ from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.delivery import build_facts, build_mark
-from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY, MERGE
+from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY, MERGE, MERGE_QUEUE
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, read_review, validate_handoff, wrap_handoff
 from greenroom.teamwork.plan_graph import may_overlap
-
-MERGE_QUEUE: Final = AgentId("merge-queue")
-"""Merges the work of specialists, one at a time."""
 
 UNDELIVERED_KEY: Final = "undelivered"
 """The key of the files that no commit holds in the step's result. Their worktree is kept."""

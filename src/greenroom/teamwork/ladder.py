@@ -10,7 +10,6 @@ from typing import Final
 
 import msgspec
 
-from greenroom.abilities.skills.conversation.builtin_calls import build_finish
 from greenroom.abilities.tools.human import YES_WORDS
 from greenroom.abilities.tools.tool import CardedTool, make_card
 from greenroom.core.base.errors import ModelFault, WorldFault, translate
@@ -24,7 +23,7 @@ from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, StepTerms, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.checker import read_answer
-from greenroom.runs.verdict import HAND_IN, MERGE, SETTLE_CONFLICT, THREAD_KEY
+from greenroom.runs.verdict import HAND_IN, MERGE, MERGE_QUEUE, SETTLE_CONFLICT, THREAD_KEY
 from greenroom.teamwork.conflicts import (
     CONFLICTS_KEY,
     ConflictedFile,
@@ -41,7 +40,7 @@ from greenroom.teamwork.conflicts import (
     resolve_file,
     settle_by_person,
 )
-from greenroom.teamwork.hand_in import MERGE_QUEUE
+from greenroom.teamwork.hand_in import read_end
 from greenroom.teamwork.merging.merge import Merge
 from greenroom.teamwork.plan import TeamSettings
 
@@ -379,5 +378,6 @@ def render_question(step: Step, run: str) -> str:
 def _fail(step: Step, key: str, records: Sequence[ConflictRecord]) -> Outcome:
     left = [found for found in records if found.state != "resolved"]
     why = translate(key, names="; ".join(f"{found.description} ({', '.join(found.involved_agents)})" for found in left))
-    end = evolve(build_finish(step, why, failed=True), final=True)
+    end = read_end(step)
+    end = evolve(end, state="failed", summary=f"{why}\n{end.summary}".strip(), final=True)
     return Outcome(result={"output": why, CONFLICTS_KEY: to_data(records)}, intents=(end,))

@@ -37,8 +37,13 @@ from greenroom.runs.discovery import is_test
 from greenroom.runs.verdict import (
     BASE_KEY,
     COMMIT_KEY,
+    FAILURES_KEY,
+    FAULTS_KEY,
     INTEGRATED_KEY,
     MERGE,
+    MERGE_QUEUE,
+    PUT_OFF_KEY,
+    SENT_BACK_KEY,
     THREAD_KEY,
     ChangeFacts,
     Finding,
@@ -46,7 +51,7 @@ from greenroom.runs.verdict import (
     find_failing_old_tests,
 )
 from greenroom.teamwork.conflicts import CONFLICTS_KEY, ConflictRecord, FileMerge, has_markers
-from greenroom.teamwork.hand_in import MERGE_QUEUE, describe_conflicts, find_subtask, read_end
+from greenroom.teamwork.hand_in import describe_conflicts, find_subtask, read_end
 from greenroom.teamwork.ladder import BACK_KEY, add_conflicts, climb, to_data
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.symbols.conflicts import find_semantic_conflicts
@@ -54,12 +59,6 @@ from greenroom.teamwork.validation import find_syntax_fault
 
 MAX_BATCH: Final = 16
 """Maximum entries that are checked together."""
-
-SENT_BACK_KEY: Final = "sent_back"
-"""The key of the round in the result of a merge that went back to its author: 1 for the first one."""
-
-PUT_OFF_KEY: Final = "put_off"
-"""The key of the failures that a merge has left to a later subtask, in its result: pairs of a check and a test."""
 
 SETTLE: Final = "settle_merge"
 ACCEPTED_KEY: Final = "accepted"
@@ -69,10 +68,6 @@ UNCHECKED: Final = "built-in: merged without checks, which need an approval"
 """The rule of a merge whose checks may not run without a question."""
 
 NO_FACTS: Final[Data] = {}
-FAILURES_KEY: Final = "failures"
-FAULTS_KEY: Final = "faults"
-"""The keys of what is wrong with work that is not merged, in the result: as `PUT_OFF_KEY`, and as sentences."""
-
 TEST_WRITER: Final = "test-writer"
 
 Failures: TypeAlias = frozenset[tuple[str, str]]

@@ -51,7 +51,7 @@ def test_each_commit_belongs_to_the_thread_that_its_subtask_opened() -> None:
         ended("bob", {"commit": "t1"}),
         ended("ann", {"commit": "c2"}, subtask=None),
     ]
-    assert find_last_commits(steps) == {"main": "", "code": "c2", "test": "t1"}
+    assert find_last_commits(steps) == {"main": "b", "code": "c2", "test": "t1"}, "where the subtasks began"
     steps += [ended("ann", {"commit": "c3", "integrated": "m1"}), ended("bob", {"integrated": "m2"})]
     assert find_last_commits(steps) == {"main": "m2", "code": "c3", "test": "t1"}
     steps += [ended("lead", {"thread": "main", "base": "m2"}), ended("lead", {"commit": "m3"})]

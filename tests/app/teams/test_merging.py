@@ -15,8 +15,7 @@ from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.tool import Target
 from greenroom.core.rules.intents import FinishSubtask, PauseTask, ResumeTask
 from greenroom.core.state.stage import Subtask
-from greenroom.runs.verdict import find_verdict, read_report
-from greenroom.teamwork.hand_in import MERGE_QUEUE
+from greenroom.runs.verdict import MERGE_QUEUE, find_verdict, read_report
 from greenroom.teamwork.merge_queue import MergeTool
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import (

@@ -224,7 +224,8 @@ async def test_a_conflict_fails_if_no_person_is_to_be_asked(shop: Path, gates: G
         assert (await play.end()).state == "failed"
         failed = (await play.subtasks())["code-2"]
         assert (failed.state, failed.attempt) == ("failed", 1)
-        assert failed.summary == "Not merged: code-1 and code-2 changed shop/tax.py (code-writer-1, code-writer-2)."
+        why = "Not merged: code-1 and code-2 changed shop/tax.py (code-writer-1, code-writer-2)."
+        assert failed.summary.partition("\n")[0] == why
         assert not play.asked("merger"), "a proposal would have no use"
         assert play.files() == {"shop/tax.py": FIRST}
 

@@ -10,7 +10,19 @@ import pytest
 
 from greenroom.core.ports.model import ModelRequest
 from greenroom.testing.scripted import Cue, ScriptedCall
-from tests.app.teams.play import Gate, TeamPlay, call, is_state, make_plan, part, plays, reads, report_files, writes
+from tests.app.teams.play import (
+    Gate,
+    TeamPlay,
+    call,
+    is_state,
+    make_plan,
+    part,
+    plays,
+    reads,
+    report_files,
+    set_team,
+    writes,
+)
 from tests.app.teams.test_review_loop import mends, refuse
 from tests.cli.commands.conftest import Script
 from tests.cli.commands.shop import DISCOUNT, TAX, done, write
@@ -19,7 +31,7 @@ from tests.tiers import has_bubblewrap
 
 pytestmark = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 LONG = "the tax is written, " + "with much that does not fit in a line, " * 4 + "to the end"
-CONFLICT = "Conflict of disc (code-writer-1), tax (code-writer-2): shop/rate.py. Not integrated."
+CONFLICT = "Not merged: disc and tax changed shop/rate.py (code-writer-1, code-writer-2)."
 PLAN = """request = "add rates"
 [[subtasks]]
 id = "disc"
@@ -55,6 +67,7 @@ async def play_conflict() -> str:
 def test_a_conflict_and_the_work_that_is_missing_can_be_read_whole(
     shop: Path, greenroom: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    set_team(shop, conflict_strategy="human", fallback_to_human=False)
     team = asyncio.run(play_conflict())
     shown = flat(greenroom("show", "last").out)
     assert f"✗ tax (code-writer-2) failed: {CONFLICT} {LONG}" in shown

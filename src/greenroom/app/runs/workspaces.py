@@ -146,7 +146,7 @@ async def find_snapshot(team: Team, history: History) -> tuple[GitWorkspace, Tre
 
 
 def find_last_commits(steps: Iterable[Step]) -> Mapping[str, str]:
-    """Return the newest commit of each thread, first that of the main one; empty if it has none.
+    """Return the newest commit of each thread, first that of the main one: if it has none, where the others began.
 
     A step belongs to the thread that its subtask opened, or else its agent.
     """

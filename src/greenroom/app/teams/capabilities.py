@@ -58,11 +58,12 @@ from greenroom.runs.verdict import (
     DELIVER,
     HAND_IN,
     MERGE,
+    MERGE_QUEUE,
     THREAD_KEY,
     find_base_report,
 )
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
-from greenroom.teamwork.hand_in import MERGE_QUEUE, UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
+from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
 from greenroom.teamwork.ladder import ProposeMergeTool, SettleConflictTool
 from greenroom.teamwork.merge_queue import SETTLE, UNCHECKED, MergeQueue, MergeTool, SettleTool
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK

@@ -34,9 +34,9 @@ from greenroom.runs import checkout
 from greenroom.runs.checker import ProjectChecks
 from greenroom.runs.checkout import Checkout
 from greenroom.runs.delivery import REQUEST_KEY
-from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, SETTLE_CONFLICT
+from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, MERGE_QUEUE, SETTLE_CONFLICT
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
-from greenroom.teamwork.hand_in import MERGE_QUEUE, PLANNER, SEND_BACK, build_report_schema
+from greenroom.teamwork.hand_in import PLANNER, SEND_BACK, build_report_schema
 from greenroom.teamwork.ladder import ANSWER, PROPOSE
 from greenroom.teamwork.plan import Plan, PlannedSubtask, Strategy
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, SPLIT_SUBTASK, VERIFY_SUBTASK, add_barriers

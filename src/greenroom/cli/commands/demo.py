@@ -314,13 +314,14 @@ def _check_merges(log: DemoLog, *, checked: bool) -> Sequence[Fact]:
     broken = [test for result in results for _, test in _read_rows(result, "failures")]
     names = {subtask.name for subtask in log.subtasks}
     facts = {
-        "by_structure": ("structure", "README.md") in found,
-        "by_model": ("model", "export.py") in found,
-        "by_author": ("author", "to_xml.py") in found,
-        **({"test_sent_back": any(team_job.BROKEN_TEST in test for test in broken)} if checked else {}),
-        "review_sent_back": {"fix-1", "review-2"} <= names,
+        translate("demo.by_structure"): ("structure", "README.md") in found,
+        translate("demo.by_model"): ("model", "export.py") in found,
+        translate("demo.by_author"): ("author", "to_xml.py") in found,
+        translate("demo.review_sent_back"): {"fix-1", "review-2"} <= names,
     }
-    return [make_fact(translate(f"demo.{key}"), held=held, found=sorted(found)) for key, held in facts.items()]
+    if checked:
+        facts[translate("demo.test_sent_back")] = any(team_job.BROKEN_TEST in test for test in broken)
+    return [make_fact(text, held=held, found=sorted(found)) for text, held in facts.items()]
 
 
 def _read_rows(result: Data, key: str) -> Sequence[Any]:

@@ -28,9 +28,15 @@ from greenroom.core.ports.model import ModelTextDelta, Retried
 from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
-from greenroom.runs.verdict import DELIVER, MERGE
-from greenroom.teamwork.hand_in import MERGE_QUEUE
-from greenroom.teamwork.merge_queue import FAILURES_KEY, FAULTS_KEY, PUT_OFF_KEY, SENT_BACK_KEY
+from greenroom.runs.verdict import (
+    DELIVER,
+    FAILURES_KEY,
+    FAULTS_KEY,
+    MERGE,
+    MERGE_QUEUE,
+    PUT_OFF_KEY,
+    SENT_BACK_KEY,
+)
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.plan_graph import VERIFY_SUBTASK
 
