@@ -21,11 +21,9 @@ from greenroom.core.rules import intents as i
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded
-from greenroom.runs.verdict import INTEGRATED_KEY, MERGE_QUEUE
+from greenroom.runs.verdict import INTEGRATED_KEY, MERGE_QUEUE, PUT_OFF_KEY, SENT_BACK_KEY
 from greenroom.teamwork.hand_in import build_entry
 from greenroom.teamwork.merge_queue import (
-    PUT_OFF_KEY,
-    SENT_BACK_KEY,
     SETTLE,
     MergeQueue,
     MergeTool,
