@@ -30,7 +30,7 @@ def _team(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TeamId
     monkeypatch.chdir(tmp_path / "shop")
 
     async def play() -> TeamId:
-        gates = {("code-writer-2", 2): Gate()}
+        gates = {("code-writer-1", 2): Gate(), ("code-writer-2", 2): Gate()}
         async with TeamPlay.open(*SCRIPT, gates=gates) as play:
             await meet(play, gates)
             await ask(play)

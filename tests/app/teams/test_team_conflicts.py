@@ -47,7 +47,7 @@ from tests.app.teams.test_team_conflicts import *
 
 async def main():
     os.chdir(os.environ["SHOP"])
-    gates = {("code-writer-2", 2): Gate()}
+    gates = {("code-writer-1", 2): Gate(), ("code-writer-2", 2): Gate()}
     async with TeamPlay.open(*write_both(), *propose(BOTH), gates=gates) as play:
         await meet(play, gates)
         await ask(play)
@@ -101,7 +101,11 @@ def has_ended(name: str) -> Callable[[TeamState], bool]:
 
 async def meet(play: TeamPlay, gates: Gates, plan: Plan = PLAN) -> None:
     """Start two writers; the second one hands in when the first one is merged."""
+    first, second = gates["code-writer-1", 2], gates["code-writer-2", 2]
     await play.start(plan)
+    for gate in (first, second):  # both have their worktrees
+        await asyncio.wait_for(gate.is_reached.wait(), 60)
+    first.is_open.set()
     await until(play, has_ended("code-1"))
     gates["code-writer-2", 2].is_open.set()
 
@@ -128,7 +132,7 @@ async def find_conflict(play: TeamPlay) -> ConflictRecord:
 
 @pytest.fixture(name="gates")
 def _gates() -> Gates:
-    return {("code-writer-2", 2): Gate()}
+    return {("code-writer-1", 2): Gate(), ("code-writer-2", 2): Gate()}
 
 
 @pytest.mark.req("RC-83", "RC-84")
