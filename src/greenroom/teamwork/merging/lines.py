@@ -25,7 +25,7 @@ COMMENT: Final = re.compile(r"\s*(//|#(?!\[)|\*|/\*)")
 
 ADDED_CONFIDENCE: Final = 0.89
 """How often people kept what both sides added, in this order or the other: `./go bench merge` on 621 conflicts of 22
-public repositories, by which no rule was chosen: 56 of 63, and 2 results lacked a line that people kept."""
+public repositories: 56 of 63; 2 results lacked a line that people kept. The two classes were chosen by these."""
 
 EDITED_CONFIDENCE: Final = 0.7
 """How often people made the same where both sides edited: 57 of 82 there, and 11 results lacked a line."""
