@@ -65,6 +65,8 @@ def test_an_interrupted_batch_goes_on_where_it_stopped(desk: Desk, number: signa
             desk.home, *BATCH, through=("env", "-C", str(desk.repo)), **{**desk.own, **reached(fake)}
         ) as first:
             assert model.reached.wait(PATIENCE)
+            for item in ("a-py", "b-py"):
+                first.until(f"finished '{item}'")
             first.send(number)
             if number == signal.SIGINT:
                 first.until("Ctrl-C again stops now.")
