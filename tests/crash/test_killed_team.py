@@ -41,6 +41,7 @@ def crash_and_recover(folder: Path, at: int, moment: Moment) -> bool:
     return first == KILLED
 
 
+@pytest.mark.req("RC-128")
 # How many appends a run has depends on how many fall into one commit: these come in every run.
 @pytest.mark.parametrize(("at", "moment"), [(4, "after"), (11, "before"), (18, "after"), (25, "before")])
 def test_a_team_killed_at_a_commit_ends_like_one_that_was_not(tmp_path: Path, at: int, moment: Moment) -> None:

@@ -14,6 +14,7 @@ from greenroom.teamwork.classify import classify, find_language
 HERE = Path(__file__).parent
 
 
+@pytest.mark.req("RC-123")
 @pytest.mark.parametrize(("language", "right", "answered"), [("en", 0.94, 0.4), ("zh", 0.95, 0.5)])
 def test_requests_that_were_never_learned_are_answered_right(language: str, right: float, answered: float) -> None:
     letters = {"B": "bug-fix", "D": "documentation", "F": "feature-development", "R": "refactoring", "T": "testing"}

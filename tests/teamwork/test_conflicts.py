@@ -10,6 +10,7 @@ from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import evolve, to_full_dict
 from greenroom.teamwork.conflicts import (
     ConflictedFile,
+    ConflictRung,
     ConflictSide,
     FileMerge,
     apply_settled,
@@ -32,10 +33,11 @@ LADDER = TeamSettings()
 TAX = ConflictSide(subtask="tax", agent="code-writer-1", priority=1, handed_in=10)
 TIP = ConflictSide(subtask="tip", agent="code-writer-2", priority=2, handed_in=20)
 BASE = "def price():\n    rate = 1\n    return rate\n\n\ndef name():\n    return 'shop'\n"
+LEFT = BASE.replace("rate = 1", "rate = 2")
 CLASH = ConflictedFile(
     path="shop.py",
     base=BASE.encode(),
-    left=BASE.replace("rate = 1", "rate = 2").encode(),
+    left=LEFT.encode(),
     right=BASE.replace("rate = 1", "rate = 3").replace("'shop'", "'store'").encode(),
 )
 LISTS = ConflictedFile(path=".gitignore", base=b"a\n", left=b"a\nb\n", right=b"a\nc\n")
@@ -149,6 +151,7 @@ def test_the_later_side_wins_by_timestamp_and_the_lower_number_by_priority() -> 
     assert (removed.record.state, removed.content) == ("resolved", None), "the file stays removed"
 
 
+@pytest.mark.req("RC-155")
 def test_a_threshold_above_the_measured_confidence_makes_a_proposal() -> None:
     sure, unsure = (resolve(LISTS, auto_resolve_threshold=least) for least in (0.4, 1.0))
     assert (sure.record.state, unsure.record.state) == ("resolved", "proposed")
@@ -195,14 +198,44 @@ def test_an_answer_that_does_not_fit_is_told_to_the_model(stretches: tuple[str, 
         propose_by_model(resolve(CLASH), stretches, "", LADDER)
 
 
-def test_a_resolution_is_void_for_other_versions() -> None:
-    settled = evolve(resolve(CLASH).record, rung="person", state="resolved")
-    done = apply_settled(resolve(CLASH), settled, CLASH.left)
-    assert (done.record, done.content) == (settled, CLASH.left)
-    moved = evolve(CLASH, left=BASE.replace("rate = 1", "rate = 4").encode())
-    assert apply_settled(resolve(moved), settled, CLASH.left).record.state == "open"
+def pick_left(file: ConflictedFile) -> bytes:
+    """Return a file in which the left side has each stretch that conflicts."""
+    merge = resolve(file).by_code
+    assert merge is not None
+    return pick_stretches(merge, "left").encode()
+
+
+def settle(content: bytes | None, rung: ConflictRung = "person", file: ConflictedFile = CLASH) -> FileMerge:
+    """Return a conflict with this resolution."""
+    merged = resolve(file)
+    return evolve(merged, record=evolve(merged.record, rung=rung, state="resolved"), content=content)
+
+
+def test_a_resolution_is_used_while_the_same_stretches_conflict() -> None:
+    settled = settle(pick_left(CLASH))
+    assert apply_settled(resolve(CLASH), settled) == settled
+    moved = evolve(CLASH, left=f"import os\n\n{LEFT}".encode())
+    done = apply_settled(resolve(moved), settled)
+    assert done.content == f"import os\n\n{BASE}".replace("rate = 1", "rate = 2").replace("'shop'", "'store'").encode()
+    assert (done.record.state, done.record.digest, done.record.dropped_lines) == (
+        "resolved",
+        moved.digest,
+        ("rate = 3",),
+    )
+    by_model = apply_settled(resolve(moved), settle(settled.content, "model"))
+    assert by_model.record.state == "open", "a line that is dropped is for a person"
+
+
+def test_a_resolution_is_void_for_another_conflict() -> None:
+    left = pick_left(CLASH)
+    other = evolve(CLASH, left=BASE.replace("rate = 1", "rate = 4").encode())
+    assert apply_settled(resolve(other), settle(left)).record.state == "open"
+    moved = evolve(CLASH, left=f"import os\n\n{LEFT}".encode())
+    assert apply_settled(resolve(moved), settle(b"all = 'new'\n")).record.state == "open", "a whole text of a person"
+    assert apply_settled(resolve(moved), settle(None)).record.state == "open"
     empty, missing = evolve(GONE, left=b""), evolve(GONE, left=None)
     assert empty.digest != missing.digest
+    assert apply_settled(resolve(missing), settle(b"b\n", file=empty)).record.state == "open"
 
 
 @pytest.mark.parametrize(

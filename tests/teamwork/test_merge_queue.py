@@ -274,17 +274,23 @@ async def test_tests_that_are_new_are_put_off_and_loaded_by_the_next_process(tmp
     assert play.queue.put_off == put_off
 
 
+@pytest.mark.req("RC-85")
 async def test_broken_syntax_and_calls_that_no_longer_fit_go_back_before_any_check(tmp_path: Path) -> None:
-    play = await Queue.make(tmp_path, ["good", "good", "good"], base={"a.py": "def total(items):\n    return 0\n"})
+    old = "".join(f"A{number} = {number}\n" for number in range(9))
+    files = {"a.py": "def total(items):\n    return 0\n", "d.py": old}
+    play = await Queue.make(tmp_path, ["good"] * 5, base=files)
     play.commit(1, {"a.py": "def total(items, rate):\n    return rate\n"})
     play.commit(2, {"b.py": "def broken(:\n"})
     play.commit(3, {"c.py": "from a import total\n\n\ndef show():\n    return total([1])\n"})
+    play.commit(4, {"d.py": f"def rate():\n    return 1\n\n\n{old}"})
+    play.commit(5, {"d.py": f"{old}\n\ndef rate(name):\n    return 2\n"})
     await play.run()
-    assert (play.guilty, play.merged) == (["one-2", "one-3"], ["1"])
+    assert (play.guilty, play.merged) == (["one-2", "one-3", "one-5"], ["1", "4"])
     assert "b.py" in play.house.last(author(2)).work.text_content
     assert "total" in play.house.last(author(3)).work.text_content
-    (conflicts,) = [cast("list[Data]", result["conflicts"]) for result in play.results if "conflicts" in result]
-    assert [(conflict["type"], conflict["path"]) for conflict in conflicts] == [("api-inconsistency", "c.py")]
+    lists = [cast("list[Data]", result["conflicts"]) for result in play.results if "conflicts" in result]
+    found = [(conflict["type"], conflict["path"]) for conflicts in lists for conflict in conflicts]
+    assert found == [("api-inconsistency", "c.py"), ("naming-conflict", "d.py")]
 
 
 @pytest.mark.parametrize("first", range(9))

@@ -172,6 +172,22 @@ def pick_stretches(merge: Merge, side: SideName) -> str:
     return fill_stretches(merge, [stretch.left if side == "left" else stretch.right for stretch in merge.conflicts])
 
 
+def read_stretches(merge: Merge, text: str) -> list[str] | None:
+    """Return what a text has for each stretch that conflicts; None if the rest of it is not as it was merged."""
+    rest, *known = cut_known(merge)
+    found = list[str]()
+    if not text.startswith(rest):
+        return None
+    rest = text.removeprefix(rest)
+    for number, part in enumerate(known, 1):
+        at = rest.find(part) if number < len(known) else len(rest.removesuffix(part)) if rest.endswith(part) else -1
+        if at < 0:
+            return None
+        found.append(rest[:at])
+        rest = rest[at + len(part) :]
+    return found
+
+
 def list_panes(merged: FileMerge) -> list[tuple[str, str, str]]:
     """Return each stretch as a person sees it: left, then the proposal or else what was there before, then right."""
     merge, file = merged.by_code, merged.file
@@ -180,14 +196,10 @@ def list_panes(merged: FileMerge) -> list[tuple[str, str, str]]:
         return [(left, base, right)]
     if merged.content is None:
         return [(part.left, part.base, part.right) for part in merge.conflicts]
-    rest, panes = merged.content.decode(), list[tuple[str, str, str]]()
-    first, *known = cut_known(merge)
-    rest = rest.removeprefix(first)
-    for part, text in zip(merge.conflicts, known, strict=True):
-        found = rest[: -len(text) or None] if text is known[-1] else rest.partition(text)[0]
-        rest = rest[len(found) + len(text) :]
-        panes.append((part.left, found, part.right))
-    return panes or [((file.left or b"").decode(), merged.content.decode(), (file.right or b"").decode())]
+    text = merged.content.decode()
+    found = zip(merge.conflicts, read_stretches(merge, text) or (), strict=False)
+    panes = [(part.left, stretch, part.right) for part, stretch in found]
+    return panes or [((file.left or b"").decode(), text, (file.right or b"").decode())]
 
 
 def _describe_content(content: bytes | None) -> str:
@@ -320,13 +332,24 @@ def settle_by_person(merged: FileMerge, choice: str, text: str | None = None) ->
     return evolve(merged, record=evolve(done, why=translate("conflicts.by_person", choice=choice)), content=content)
 
 
-def apply_settled(merged: FileMerge, settled: ConflictRecord, content: bytes | None) -> FileMerge:
-    """Return a file with the resolution of a model or a person. If it is for other versions, it is void."""
-    return (
-        FileMerge(file=merged.file, record=settled, content=content)
-        if settled.digest == merged.record.digest
-        else merged
-    )
+def apply_settled(merged: FileMerge, settled: FileMerge) -> FileMerge:
+    """Return a file with the resolution of a model or a person.
+
+    If other work was merged meanwhile, the same stretches get the same texts. If other stretches conflict, or a model's
+    text drops a line now, the resolution is void.
+    """
+    if settled.file.digest == merged.file.digest:
+        return FileMerge(file=merged.file, record=settled.record, content=settled.content)
+    old, new, texts = settled.by_code, merged.by_code, merged.file.texts
+    if old is None or new is None or texts is None or settled.content is None or old.conflicts != new.conflicts:
+        return merged
+    stretches = read_stretches(old, settled.content.decode()) if old.conflicts else None
+    if stretches is None:
+        return merged
+    kept = {"path", "subtasks", "involved_agents", "description", "digest"}
+    record = evolve(settled.record, **{name: getattr(merged.record, name) for name in kept})
+    done = _merge_text(merged.file, record, texts, fill_stretches(new, stretches))
+    return merged if record.rung == "model" and done.record.dropped_lines else done
 
 
 def can_ask_model(merged: FileMerge) -> bool:

@@ -159,8 +159,7 @@ async def climb(
         left = _describe_side(context.state, step, steps, _find_owner(steps, clash.thread), clash.thread)
         part = resolve_file(file, left, right, settings)
         if settled := given.get(clash.path):
-            content = await context.blob(settled.result) if settled.result else None
-            part = apply_settled(part, settled, content)
+            part = apply_settled(part, await load_merge(context.blob, settled))
         merged.append(part)
         sides |= {side.subtask: side for side in (left, right)}
     following = choose_next(merged, settings)

@@ -28,8 +28,11 @@ def imported(place: Place, content: object) -> str:
     return str(written(place.project / ".greenroom" / "multiAgent.json", text))
 
 
+@pytest.mark.req("RC-153", "RC-154", "RC-155")
 def test_every_key_of_the_json_sets_its_setting_and_the_others_keep_their_defaults(place: Place) -> None:
-    assert place.load().settings.team == TeamSettings()
+    team = place.load().settings.team
+    assert team == TeamSettings()
+    assert (team.conflict_strategy, team.fallback_to_human, team.auto_resolve_threshold) == ("merge", True, 0.8)
     path = imported(place, {"multiAgent": EVERYTHING})
     loaded = place.load()
     assert loaded.settings.team == TeamSettings(

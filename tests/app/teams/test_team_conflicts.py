@@ -135,7 +135,7 @@ def _gates() -> Gates:
     return {("code-writer-1", 2): Gate(), ("code-writer-2", 2): Gate()}
 
 
-@pytest.mark.req("RC-83", "RC-84")
+@pytest.mark.req("RC-83", "RC-84", "RC-136")
 async def test_two_writers_of_one_file_are_merged_by_structure(shop: Path, gates: Gates) -> None:
     gates["code-writer-2", 3] = gates["code-writer-2", 2]
     script = [
@@ -221,6 +221,7 @@ async def test_an_answer_that_is_not_possible_is_asked_again(shop: Path, gates: 
         assert "code-1 and code-2 changed shop/tax.py" in (await play.subtasks())["code-2"].summary
 
 
+@pytest.mark.req("RC-154")
 async def test_a_conflict_fails_if_no_person_is_to_be_asked(shop: Path, gates: Gates) -> None:
     set_team(shop, fallback_to_human=False)
     async with TeamPlay.open(*write_both(), gates=gates) as play:
@@ -258,7 +259,7 @@ async def test_a_person_sends_a_conflict_back_with_advice(shop: Path, gates: Gat
 
 
 @pytest.mark.parametrize(("strategy", "content"), [("timestamp", SECOND), ("priority", FIRST)])
-@pytest.mark.req("RC-82")
+@pytest.mark.req("RC-82", "RC-153")
 async def test_a_strategy_merges_without_a_person(shop: Path, gates: Gates, strategy: str, content: str) -> None:
     set_team(shop, conflict_strategy=strategy)
     first, second = PLAN.subtasks

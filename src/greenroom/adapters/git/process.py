@@ -170,7 +170,8 @@ class Git:
                 close_pipes(process)
                 raise WorkspaceFault("slow", "git.too_slow", word=words[0], seconds=seconds) from None
             except asyncio.CancelledError:
-                _kill(process)  # the waiting thread closes the pipe
+                _kill(process)
+                close_pipes(process)  # the thread may not have begun
                 raise
             out.seek(0)
             err.seek(0)
