@@ -197,10 +197,13 @@ class ThreadsConformance(WorkspaceCase):
         base = (await workspace.snapshot("r1")).commit
         await worked_on(workspace, "code-1", "b.txt", "1\n")
         code = await worked_on(workspace, "code-2", "c.txt", "2\n")
-        assert await workspace.find_fork("r1", "code-2", MAIN) == base
+        assert (
+            await workspace.find_fork("r1", await workspace.tip("r1", "code-2"), await workspace.tip("r1", MAIN))
+            == base
+        )
         done = await integrated(workspace, "code-1")
         assert isinstance(await workspace.integrate("r1", MAIN, "code-2", info("code-2", "bring")), StepCommit)
-        assert await workspace.find_fork("r1", "code-2", MAIN) == done.commit
+        assert await workspace.find_fork("r1", await workspace.tip("r1", "code-2"), done.commit) == done.commit
         assert read(code, "b.txt") == "1\n"
         changed = (await workspace.diff(done.commit, await code.tip())).changes
         assert [change.path for change in changed] == ["c.txt"]

@@ -20,11 +20,12 @@ from greenroom.core.ports.executor import StepContext
 from greenroom.core.rules import intents as i
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, StepEnded
+from greenroom.core.state.step import Step, StepEnded, Work
 from greenroom.runs.verdict import INTEGRATED_KEY, MERGE_QUEUE, PUT_OFF_KEY, SENT_BACK_KEY
 from greenroom.teamwork.hand_in import build_entry
 from greenroom.teamwork.merge_queue import (
     SETTLE,
+    FinishMergeTool,
     MergeQueue,
     MergeTool,
     SettleTool,
@@ -66,9 +67,9 @@ class Queue:
 
     @classmethod
     async def make(
-        cls, folder: Path, files: Sequence[str], base: Mapping[str, str] = NOTHING, **settings: object
+        cls, folder: Path, files: Sequence[str | dict[str, str]], base: Mapping[str, str] = NOTHING, **settings: object
     ) -> Queue:
-        """Hand in a file with each of these contents, in order: `1.txt`, `2.txt` …"""
+        """Hand in a file with each of these contents, in order: `1.txt`, `2.txt` … or these files."""
         root = folder / "repository"
         root.mkdir()
         git(root, "init", "-q", "-b", "main")
@@ -91,8 +92,8 @@ class Queue:
             asks_person=True,
         )
         play = cls(root, _build_house(len(files)), queue)
-        for number, text in enumerate(files, 1):
-            play.commit(number, {f"{number}.txt": text})
+        for number, given in enumerate(files, 1):
+            play.commit(number, given if isinstance(given, dict) else {f"{number}.txt": given})
             play.hand_in(number)
         return play
 
@@ -111,7 +112,8 @@ class Queue:
         agent = author(number)
         step = self.house.start(agent)
         end = i.FinishSubtask(subtask_id=SubtaskId(f"{S1}.{number}"), stage_id=S1, summary=f"did {number}")
-        self.house.finish(agent, build_entry(step, f"code-{number}", end))
+        tip = git(self.root, "rev-parse", f"refs/greenroom/{RUN}/code-{number}")
+        self.house.finish(agent, build_entry(step, f"code-{number}", tip, end))
 
     async def run(self) -> None:
         """Merge what is queued, one after the other."""
@@ -119,7 +121,8 @@ class Queue:
             await self.run_step(step)
 
     async def run_step(self, step: Step, answer: str = "") -> None:
-        tool = SettleTool() if step.work.executor == SETTLE else MergeTool(self.queue, self.check)
+        tools = (SettleTool(), MergeTool(self.queue, self.check), FinishMergeTool(self.queue))
+        tool = next(tool for tool in tools if tool.name == step.work.executor)
         terms = evolve(tool.terms(self.house.state, step), verdict="allow")
         self.house.do(i.StartStep(step_id=step.step_id, terms=terms, work=step.work), by=MERGE_QUEUE)
         outcome = await tool.run(self.context(step, answer))
@@ -234,6 +237,31 @@ async def test_of_two_that_fail_only_together_the_later_one_is_guilty(tmp_path: 
     assert git(play.root, "show", f"refs/greenroom/{RUN}/code-3:1.txt") == "a", "its worktree has the other one now"
 
 
+async def test_an_entry_is_not_guilty_of_what_was_merged_because_a_later_one_would_mend_it(tmp_path: Path) -> None:
+    entries = [{"1.txt": "breaks"}, {"2.txt": "mends", "b.py": "def broken(:\n"}, {"3.txt": "good"}]
+    play = await Queue.make(tmp_path, entries)
+    play.judge = lambda files: {"old"} if "breaks" in files.values() and "mends" not in files.values() else set()
+    await play.run()
+    assert (play.guilty, play.merged) == (["one-2"], ["1", "3"])
+    assert play.queue.put_off == {("fake", "old")}, "main fails already"
+
+
+async def test_work_is_merged_as_it_was_handed_in_and_ends_when_its_author_has_ended(tmp_path: Path) -> None:
+    play = await Queue.make(tmp_path, ["good"])
+    play.commit(1, {"1.txt": "half done"})
+    thread = next(event.thread_id for event in play.house.log if isinstance(event, StepEnded))
+    works = (Work(type="skill", executor="converse"),)
+    play.house.do(i.QueueSteps(agent_id=author(1), works=works, task_id=T1, thread_id=thread), by=MERGE_QUEUE)
+    await play.run()
+    assert git(play.root, "show", f"refs/greenroom/{RUN}/main:1.txt") == "good"
+    assert play.state(1) == "running"
+    play.commit(1, {"1.txt": "better"})
+    play.hand_in(1)
+    await play.run()
+    assert git(play.root, "show", f"refs/greenroom/{RUN}/main:1.txt") == "better"
+    assert play.state(1) == "finished"
+
+
 async def test_what_goes_back_too_often_is_decided_by_a_person(tmp_path: Path) -> None:
     play = await Queue.make(tmp_path, ["bad", "bad", "bad", "good"], max_rounds=1)
     play.judge = lambda files: {"old"} if "bad" in files.values() else set()
@@ -251,7 +279,7 @@ async def test_what_goes_back_too_often_is_decided_by_a_person(tmp_path: Path) -
     assert play.house.last(author(2)).work.text_content.endswith("write it so")
     await play.run()
     assert (play.state(3), play.merged) == ("finished", ["4", "3"])
-    assert play.results[-1][PUT_OFF_KEY] == [["fake", "old"]]
+    assert [result[PUT_OFF_KEY] for result in play.results if PUT_OFF_KEY in result] == [[["fake", "old"]]]
     play.hand_in(2)
     await play.run()
     assert play.merged == ["4", "3", "2"], "what main has already does not count against others"
@@ -278,12 +306,14 @@ async def test_tests_that_are_new_are_put_off_and_loaded_by_the_next_process(tmp
 async def test_broken_syntax_and_calls_that_no_longer_fit_go_back_before_any_check(tmp_path: Path) -> None:
     old = "".join(f"A{number} = {number}\n" for number in range(9))
     files = {"a.py": "def total(items):\n    return 0\n", "d.py": old}
-    play = await Queue.make(tmp_path, ["good"] * 5, base=files)
-    play.commit(1, {"a.py": "def total(items, rate):\n    return rate\n"})
-    play.commit(2, {"b.py": "def broken(:\n"})
-    play.commit(3, {"c.py": "from a import total\n\n\ndef show():\n    return total([1])\n"})
-    play.commit(4, {"d.py": f"def rate():\n    return 1\n\n\n{old}"})
-    play.commit(5, {"d.py": f"{old}\n\ndef rate(name):\n    return 2\n"})
+    work = [
+        {"a.py": "def total(items, rate):\n    return rate\n"},
+        {"b.py": "def broken(:\n"},
+        {"c.py": "from a import total\n\n\ndef show():\n    return total([1])\n"},
+        {"d.py": f"def rate():\n    return 1\n\n\n{old}"},
+        {"d.py": f"{old}\n\ndef rate(name):\n    return 2\n"},
+    ]
+    play = await Queue.make(tmp_path, work, base=files)
     await play.run()
     assert (play.guilty, play.merged) == (["one-2", "one-3", "one-5"], ["1", "4"])
     assert "b.py" in play.house.last(author(2)).work.text_content

@@ -44,6 +44,7 @@ THREAD_KEY: Final = "thread"
 
 HAND_IN: Final = "hand_in"
 MERGE: Final = "merge"
+FINISH_MERGE: Final = "finish_merge"
 MERGE_QUEUE: Final = AgentId("merge-queue")
 """Merges the work of specialists, one at a time."""
 

@@ -21,7 +21,15 @@ from greenroom.core.state.stage import Subtask
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.delivery import build_facts, build_mark
-from greenroom.runs.verdict import CHANGES_KEY, HAND_IN, INTEGRATED_KEY, MERGE, MERGE_QUEUE
+from greenroom.runs.verdict import (
+    CHANGES_KEY,
+    COMMIT_KEY,
+    HAND_IN,
+    INTEGRATED_KEY,
+    MERGE,
+    MERGE_QUEUE,
+    THREAD_KEY,
+)
 from greenroom.runs.workspace import RunWorkspace, StopBackground
 from greenroom.teamwork.handoffs import build_handoff_schema, read_review, validate_handoff, wrap_handoff
 from greenroom.teamwork.plan_graph import may_overlap
@@ -104,9 +112,9 @@ def find_subtask(state: TeamState, step: Step) -> Subtask:
     return found
 
 
-def build_entry(step: Step, thread: str, end: FinishSubtask) -> QueueSteps:
-    """Return the entry of the merge queue that merges the commits of `thread`, and then ends the subtask so."""
-    order = {"thread": thread, END_KEY: msgspec.to_builtins(end)}
+def build_entry(step: Step, thread: str, commit: str, end: FinishSubtask) -> QueueSteps:
+    """Return the entry of the merge queue that merges `thread` up to a commit, and then ends the subtask so."""
+    order = {THREAD_KEY: thread, COMMIT_KEY: commit, END_KEY: msgspec.to_builtins(end)}
     work = Work(type="tool", executor=MERGE, intention=f"Merge {thread}.", instruction_content=order)
     return QueueSteps(agent_id=MERGE_QUEUE, works=(work,), task_id=step.task_id)
 
@@ -188,7 +196,8 @@ class HandInTool(CardedTool):
         result: Data = {"output": summary, **_build_facts(subtask, commit, changes)}
         if self._writes and changes and not has_failed:
             if MERGE_QUEUE in context.state.agents:
-                after = build_entry(step, self._run_workspace.thread, end)
+                tip = commit.commit or await self._run_workspace.worktree.tip()
+                after = build_entry(step, self._run_workspace.thread, tip, end)
             else:
                 after, result = await self._integrate(context, end, result)
         return Outcome(result=result, intents=() if has_unread_message(context.state, step) else (after,))
@@ -200,7 +209,7 @@ class HandInTool(CardedTool):
             return (await run.diff()).changes
         if (tip := await run.worktree.tip()) == run.snapshot.commit:  # it may share only the base with the main thread
             return ()
-        fork = await run.workspace.find_fork(run.run, run.thread, MAIN_THREAD)
+        fork = await run.workspace.find_fork(run.run, tip, await run.workspace.tip(run.run, MAIN_THREAD))
         return (await run.workspace.diff(fork, tip, limit=0)).changes
 
     async def _integrate(self, context: StepContext, end: FinishSubtask, result: Data) -> tuple[FinishSubtask, Data]:

@@ -1,6 +1,6 @@
 """The merge queue: work is merged one entry at a time, checked in batches, and goes back to its author if it fails.
 
-An entry is a step `merge` of the agent `merge-queue`. Killed anywhere, it is found again by its key.
+An entry is a step `merge` of the agent `merge-queue`. It only decides: the step `finish_merge` moves a branch.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from greenroom.runs.verdict import (
     COMMIT_KEY,
     FAILURES_KEY,
     FAULTS_KEY,
+    FINISH_MERGE,
     INTEGRATED_KEY,
     MERGE,
     MERGE_QUEUE,
@@ -68,6 +69,10 @@ UNCHECKED: Final = "built-in: merged without checks, which need an approval"
 """The rule of a merge whose checks may not run without a question."""
 
 NO_FACTS: Final[Data] = {}
+SECONDS_KEY: Final = "seconds"
+TEXT_KEY: Final = "text"
+"""The key of what an author reads, in the instruction of the step that gives its work back."""
+
 TEST_WRITER: Final = "test-writer"
 
 Failures: TypeAlias = frozenset[tuple[str, str]]
@@ -121,7 +126,7 @@ class MergeQueue:
     ) -> StepCommit | Conflicts:
         """Merge the work of an entry onto a commit. `contents` are files that would conflict."""
         info = self.build_info(step, find_subtask(state, step))
-        return await self.workspace.merge(self.run, read_thread(step), onto, info, contents)
+        return await self.workspace.merge(self.run, read_thread(step), onto, info, contents, tip=read_commit(step))
 
     def build_info(self, step: Step, subtask: Subtask) -> CommitInfo:
         """Return the author of the commit that an entry makes. The key finds it again."""
@@ -157,10 +162,11 @@ class MergeQueue:
         failures = {(found.check, test) for found in findings for test in found.tests or (WHOLE_CHECK,)}
         return Judgement(failures=frozenset(failures), findings=findings, report=report)
 
-    async def inspect(self, subtask: Subtask, thread: str, main: str, merged: str) -> Judgement:
+    async def inspect(self, subtask: Subtask, step: Step, main: str, merged: str) -> Judgement:
         """Judge merged work without checks: the syntax of its files, and whether it fits what came before it."""
-        workspace, fork = self.workspace, await self.workspace.find_fork(self.run, thread, MAIN_THREAD)
-        tip = await workspace.tip(self.run, thread)
+        workspace = self.workspace
+        tip = read_commit(step) or await workspace.tip(self.run, read_thread(step))
+        fork = await workspace.find_fork(self.run, tip, main)
         own = await self._list_changed(fork, tip)
         others = await self._list_changed(fork, main) if fork != main else set[str]()
         versions = [await self._read_all(commit, own | others) for commit in (fork, main, tip, merged)]
@@ -248,6 +254,11 @@ def read_thread(step: Step) -> str:
     return str((step.work.instruction_content or {})["thread"])
 
 
+def read_commit(step: Step) -> str:
+    """Return the commit that was handed in; empty in an entry of an earlier version: it merges what its thread has."""
+    return str((step.work.instruction_content or {}).get(COMMIT_KEY, ""))
+
+
 def list_waiting(state: TeamState, step: Step) -> list[Step]:
     """Return the entries behind this one in the queue, in their order."""
     waiting = [other for other in state.steps_of(MERGE_QUEUE) if other.work.executor == MERGE and other.state == "init"]
@@ -279,24 +290,21 @@ class MergeTool(CardedTool):
         return tuple(Target(kind="command", value=check.line) for check in self._queue.checks)
 
     async def run(self, context: StepContext) -> Outcome:
-        """Merge the work and end its subtask, or send it back. If the subtask is over, nothing happens."""
-        step, began = context.step, time.monotonic()
-        subtask = find_subtask(context.state, step)
+        """Decide about the work: let it be merged, or send it back. If the subtask is over, nothing happens."""
+        step, subtask = context.step, find_subtask(context.state, context.step)
         if subtask.state != "running":
-            return Outcome(result={"output": f"Not merged: {subtask.name} is over."})
+            return _end({"output": f"Not merged: {subtask.name} is over."})
         try:
-            outcome = await self._merge(context, subtask)
+            return await self._merge(context, subtask, time.monotonic())
         except WorldFault as fault:
-            end = build_finish(step, str(fault), failed=True)
-            return Outcome(state="failed", error=str(fault), intents=(end,))
-        return evolve(outcome, result={**(outcome.result or {}), "seconds": round(time.monotonic() - began, 3)})
+            return _break(step, fault)
 
-    async def _merge(self, context: StepContext, subtask: Subtask) -> Outcome:
+    async def _merge(self, context: StepContext, subtask: Subtask, began: float) -> Outcome:
         queue, step = self._queue, context.step
         main = await queue.workspace.tip(queue.run, MAIN_THREAD)
         merged = await queue.merge(context.state, step, main)
         if not isinstance(merged, Conflicts):
-            return await self._deliver(context, subtask, merged, main)
+            return await self._deliver(context, subtask, merged, main, began)
         files, outcome = await climb(context, queue.workspace, queue.settings, await queue.list_steps(), merged)
         if (advice := (step.work.instruction_content or {}).get(BACK_KEY)) is not None:
             outcome = await self._return_conflict(step, subtask, files, str(advice))
@@ -305,7 +313,7 @@ class MergeTool(CardedTool):
             merged = await queue.merge(context.state, step, main, contents)
             if isinstance(merged, Conflicts):
                 return _fail(step, "\n".join(describe_conflicts(merged)))
-            outcome = await self._deliver(context, subtask, merged, main, contents)
+            outcome = await self._deliver(context, subtask, merged, main, began, contents)
         return await add_conflicts(context, outcome, files)
 
     async def _deliver(
@@ -314,16 +322,17 @@ class MergeTool(CardedTool):
         subtask: Subtask,
         merged: StepCommit,
         main: str,
+        began: float,
         contents: Mapping[str, bytes | None] = NO_CONTENTS,
     ) -> Outcome:
-        """Judge merged work and advance the integration branch to it, or send it back."""
+        """Judge merged work, and let the integration branch advance to it, or send it back."""
         queue, step = self._queue, context.step
-        if merged.commit in ("", main):  # a process that was killed has merged it
+        if merged.commit in ("", main):  # a process of an earlier version was killed, or there was nothing to merge
             return _finish(step, main)
         is_accepted = bool((step.work.instruction_content or {}).get(ACCEPTED_KEY))
-        judged, facts = await queue.inspect(subtask, read_thread(step), main, merged.commit), NO_FACTS
+        judged, facts = await queue.inspect(subtask, step, main, merged.commit), NO_FACTS
         if is_accepted or not judged.is_bad:
-            judged, facts = await self._judge(context, merged)
+            judged, facts = await self._judge(context, merged, main)
         if judged.is_bad and not is_accepted:
             facts = {**facts, FAILURES_KEY: _list_pairs(judged.failures), FAULTS_KEY: list(judged.faults)}
             facts = {**facts, **({CONFLICTS_KEY: to_data(judged.conflicts)} if judged.conflicts else {})}
@@ -336,13 +345,14 @@ class MergeTool(CardedTool):
         if judged.failures:
             queue.put_off |= judged.failures
             facts = {**facts, PUT_OFF_KEY: _list_pairs(judged.failures)}
-        await queue.workspace.advance(queue.run, MAIN_THREAD, merged.commit)
-        return _finish(step, merged.commit, facts)
+        move = {THREAD_KEY: MAIN_THREAD, COMMIT_KEY: merged.commit, SECONDS_KEY: round(time.monotonic() - began, 3)}
+        return _end({"output": "Checked.", **facts}, _queue_move(step, move))
 
-    async def _judge(self, context: StepContext, merged: StepCommit) -> tuple[Judgement, Data]:
+    async def _judge(self, context: StepContext, merged: StepCommit, main: str) -> tuple[Judgement, Data]:
         """Judge the entry together with those behind it, and find the first one that is guilty.
 
-        Return the judgement without what is put off, and facts for the step's result.
+        What fails on `main` already, as a later entry of its batch was not merged, is put off. Return the judgement
+        without what is put off, and facts for the step's result.
         """
         queue, ran = self._queue, list[CheckReport]()
         chain, terms = {"": merged}, context.step.terms
@@ -351,15 +361,22 @@ class MergeTool(CardedTool):
             chain = await queue.look_ahead(context.state, context.step, merged)
             commits = list(chain.values())
 
+            async def check(commit: str, tree: str) -> Failures:
+                ran.append(await self._run_checks(commit, context))
+                queue.known[tree] = queue.judge(ran[-1])
+                return queue.known[tree].failures
+
             async def is_bad(place: int) -> bool:
-                commit = commits[place]
-                if commit.tree not in queue.known:
-                    ran.append(await self._run_checks(commit.commit, context))
-                    queue.known[commit.tree] = queue.judge(ran[-1])
-                return bool(queue.known[commit.tree].failures - queue.put_off)
+                commit, tree = commits[place].commit, commits[place].tree
+                known = queue.known.get(tree)
+                return bool((await check(commit, tree) if known is None else known.failures) - queue.put_off)
 
             for commit in commits[: await find_first_bad(len(commits), is_bad)]:
                 queue.known.setdefault(commit.tree, Judgement())
+            tree = await queue.workspace.tree(main)
+            guess = queue.known.get(tree)
+            if await is_bad(0) and guess is not None and guess.report is None:
+                queue.put_off |= await check(main, tree)
         judged = queue.known.get(merged.tree, Judgement())
         facts: dict[str, object] = {"checks_run": len(ran)} | ({"batch": list(chain)} if len(chain) > 1 else {})
         good = [report for report in ran if not queue.known[report.tree].failures - queue.put_off]
@@ -370,36 +387,40 @@ class MergeTool(CardedTool):
     async def _send_back(
         self, step: Step, subtask: Subtask, judged: Judgement, facts: Data, contents: Mapping[str, bytes | None]
     ) -> Outcome:
-        """Bring what is merged by now into the author's worktree, and give it the failures."""
-        brought, clashes = await self._bring_in(step, subtask, contents)
-        lines = [translate("teams.merge_failed"), *self._queue.explain(judged)]
-        facts = {**facts, **brought, "output": f"Sent back: {' '.join(lines[1:])}", "guilty": subtask.name}
-        lines += clashes
+        """Give the author its work with what is merged by now, and the failures."""
+        explained = self._queue.explain(judged)
         excerpts = [entry.excerpt for entry in judged.report.checks if entry.excerpt] if judged.report else []
-        return _send(step, subtask, "\n".join((*lines, *map(add_fence, excerpts))), facts)
-
-    async def _bring_in(
-        self, step: Step, subtask: Subtask, contents: Mapping[str, bytes | None]
-    ) -> tuple[Data, Sequence[str]]:
-        """Bring what is merged by now into the author's worktree. Return the facts of the commit, or the conflicts."""
-        queue, thread = self._queue, read_thread(step)
-        info = queue.build_info(step, subtask)
-        info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
-        main, tip = [await queue.workspace.tip(queue.run, name) for name in (MAIN_THREAD, thread)]
-        brought = await queue.workspace.merge(queue.run, MAIN_THREAD, tip, info, contents)
-        if isinstance(brought, Conflicts):
-            return {}, describe_conflicts(brought)
-        if not brought.commit:
-            return {}, ()
-        await queue.workspace.advance(queue.run, thread, brought.commit)
-        return {COMMIT_KEY: brought.commit, THREAD_KEY: thread, BASE_KEY: main}, ()
+        lines = (translate("teams.merge_failed"), *explained)
+        facts = {**facts, "output": f"Sent back: {' '.join(explained)}", "guilty": subtask.name}
+        return await self._return(step, subtask, contents, lines, (*map(add_fence, excerpts),), facts)
 
     async def _return_conflict(self, step: Step, subtask: Subtask, files: Sequence[FileMerge], advice: str) -> Outcome:
         """Give a conflict to the author of the work, with both versions and a person's advice."""
         drafts = {file.file.path: file.draft for file in files}
-        brought, clashes = await self._bring_in(step, subtask, drafts)
         told = translate("conflicts.sent_back", paths=", ".join(drafts))
-        return _send(step, subtask, "\n".join((told, *clashes, advice)), {**brought, "output": f"Sent back: {advice}"})
+        return await self._return(step, subtask, drafts, (told,), (advice,), {"output": f"Sent back: {advice}"})
+
+    async def _return(
+        self,
+        step: Step,
+        subtask: Subtask,
+        contents: Mapping[str, bytes | None],
+        before: Sequence[str],
+        after: Sequence[str],
+        facts: Data,
+    ) -> Outcome:
+        """Merge what is merged by now into the author's work. Between two texts, the author reads what conflicts."""
+        queue, thread = self._queue, read_thread(step)
+        info = queue.build_info(step, subtask)
+        info = evolve(info, key=f"{info.key}/back", summary="Bring in what is merged")
+        main, tip = [await queue.workspace.tip(queue.run, name) for name in (MAIN_THREAD, thread)]
+        brought = await queue.workspace.merge(queue.run, MAIN_THREAD, tip, info, contents, tip=main)
+        clashes = describe_conflicts(brought) if isinstance(brought, Conflicts) else ()
+        text = "\n".join((*before, *clashes, *after))
+        if isinstance(brought, Conflicts) or not brought.commit:
+            return _send(step, subtask, text, facts)
+        move = {THREAD_KEY: thread, COMMIT_KEY: brought.commit, BASE_KEY: main, TEXT_KEY: text}
+        return _end(facts, _queue_move(step, move))
 
     def _give_up(self, step: Step, why: str, facts: Data) -> Outcome:
         """Ask a person about work that fails after all rounds. Without one, the subtask fails."""
@@ -408,6 +429,41 @@ class MergeTool(CardedTool):
         order = {**(step.work.instruction_content or {}), "why": why}
         work = Work(type="tool", executor=SETTLE, intention="Decide about a merge.", instruction_content=order)
         return _end({**facts, "output": f"A person decides: {why}"}, QueueSteps(agent_id=MERGE_QUEUE, works=(work,)))
+
+
+class FinishMergeTool(CardedTool):
+    """Moves a thread to a merge that is decided: the integration branch, or the work that goes back to its author.
+
+    If a process was killed after that, nothing is moved again. An author that was sent a message meanwhile goes on and
+    reports again.
+    """
+
+    card = make_card(FINISH_MERGE, "Move a branch.", {"type": "object"}, group="edit", effect="keyed")
+
+    def __init__(self, queue: MergeQueue) -> None:
+        self._queue = queue
+
+    def targets(self, _: Data) -> tuple[Target, ...]:
+        """Return nothing: it moves only branches of the run."""
+        return ()
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Move the thread, then end the subtask or let its author go on. If the subtask is over, nothing happens."""
+        step, subtask = context.step, find_subtask(context.state, context.step)
+        if subtask.state != "running":
+            return _end({"output": f"Not merged: {subtask.name} is over."})
+        order = step.work.instruction_content or {}
+        thread, commit = str(order[THREAD_KEY]), str(order[COMMIT_KEY])
+        try:
+            await self._queue.workspace.advance(self._queue.run, thread, commit)
+        except WorldFault as fault:
+            return _break(step, fault)
+        if thread == MAIN_THREAD:
+            facts = {SECONDS_KEY: order.get(SECONDS_KEY, 0)}
+            goes_on = any(other.subtask_id == subtask.subtask_id for other in context.state.steps_of(subtask.agent))
+            return _end({INTEGRATED_KEY: commit, **facts}) if goes_on else _finish(step, commit, facts)
+        facts = {name: order[name] for name in (COMMIT_KEY, THREAD_KEY, BASE_KEY)}
+        return _send(step, subtask, str(order[TEXT_KEY]), facts)
 
 
 class SettleTool(CardedTool):
@@ -466,6 +522,18 @@ def _fail(step: Step, why: str, facts: Data = NO_FACTS) -> Outcome:
     return _end({**facts, "output": why}, evolve(end, state="failed", summary=f"{why}\n{end.summary}", final=True))
 
 
-def _end(result: Data, intent: QueueSteps | FinishSubtask) -> Outcome:
+def _break(step: Step, fault: WorldFault) -> Outcome:
+    """End the subtask as failed: git could not merge its work."""
+    return Outcome(state="failed", error=str(fault), intents=(build_finish(step, str(fault), failed=True),))
+
+
+def _queue_move(step: Step, move: Data) -> QueueSteps:
+    """Return the step that moves a thread, before any other entry is merged."""
+    order = {**(step.work.instruction_content or {}), **move}
+    work = Work(type="tool", executor=FINISH_MERGE, intention=f"Move {move[THREAD_KEY]}.", instruction_content=order)
+    return QueueSteps(agent_id=MERGE_QUEUE, works=(work,), place="next")
+
+
+def _end(result: Data, *intents: QueueSteps | FinishSubtask) -> Outcome:
     report = report_from_data(result.get(REPORT_KEY))
-    return Outcome(result=result, intents=(intent,), blobs=report.blobs if report is not None else ())
+    return Outcome(result=result, intents=intents, blobs=report.blobs if report is not None else ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +27,7 @@ from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import OnFailure, Stage, Subtask
 from greenroom.core.state.step import Step
+from greenroom.core.state.team_state import TeamState
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 from greenroom.teamwork.plan import Plan, PlannedSubtask
 from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedModel
@@ -281,11 +282,23 @@ class TeamPlay:
     async def until(self, is_there: Callable[[Stage], bool]) -> Stage:
         """Wait until the stage is like that, commit by commit."""
         async with asyncio.timeout(60):
-            async for _ in self.runtime.events(self.team, follow=True):
-                stage = (await self.runtime.state(self.team)).stages.get(STAGE)
+            async for state in self.states():
+                stage = state.stages.get(STAGE)
                 if stage is not None and is_there(stage):
                     return stage
-        raise AssertionError("the log ended")
+        raise AssertionError("the team ended")
+
+    async def states(self) -> AsyncGenerator[TeamState, None]:
+        """Yield the state of the team, which runs here, now and after commits. The log can be ahead of it."""
+        host, changed = await self.runtime.start(self.team), asyncio.Event()
+        unsubscribe = host.listen(lambda _: changed.set())
+        try:
+            while True:
+                yield host.state
+                await changed.wait()
+                changed.clear()
+        finally:
+            unsubscribe()
 
     async def subtasks(self) -> dict[str, Subtask]:
         """Return the subtasks by name."""

@@ -117,8 +117,8 @@ async def test_a_test_that_fails_by_chance_sends_nothing_back(tmp_path: Path) ->
     cues = writes("test-writer-1", "tests/test_flaky.py", flaky, handoff={"test_files": [], "tests_added": 1})
     async with TeamPlay.open(*cues) as play:
         assert (await play.play(make_plan(part("test", "test-writer")))).state == "finished"
-        (merge,) = await play.results("merge")
-        assert ("guilty" in merge, "integrated" in merge) == (False, True)
+        (merge,), (end,) = await play.results("merge"), await play.results("finish_merge")
+        assert ("guilty" in merge, "integrated" in end) == (False, True)
 
 
 @pytest.fixture
@@ -137,13 +137,12 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
 
 async def find_waiting(play: TeamPlay) -> Subtask:
     """Wait until one entry is being merged and one waits behind it. Return the subtask that waits."""
-    async for _ in play.runtime.events(play.team, follow=True):
-        state = await play.runtime.state(play.team)
+    async for state in play.states():
         if len(steps := list(state.steps_of(MERGE_QUEUE))) == 2:
             found = state.stages[STAGE].find_subtask(steps[1].subtask_id or SubtaskId(""))
             assert found is not None
             return found
-    raise AssertionError("the log ended")
+    raise AssertionError("the team ended")
 
 
 async def test_work_that_waits_is_left_out_if_its_subtask_is_cancelled(gate: Gate) -> None:

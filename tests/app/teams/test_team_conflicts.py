@@ -6,17 +6,20 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from greenroom.core.base.ids import AgentId
 from greenroom.core.base.records import encode, evolve
+from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.team_state import TeamState
 from greenroom.teamwork.conflicts import ConflictRecord, collect_conflicts
+from greenroom.teamwork.merge_queue import FinishMergeTool, MergeTool
 from greenroom.teamwork.plan import Plan
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import (
@@ -35,6 +38,7 @@ from tests.app.teams.play import (
     writes,
 )
 
+T = TypeVar("T")
 RATE = "def tax(price):\n    return price * {}\n"
 FIRST, SECOND = RATE.format("0.2"), RATE.format("0.07")
 BOTH = f"{FIRST}    return price * 0.07\n"
@@ -84,14 +88,13 @@ def find_question(state: TeamState) -> Approval | None:
 async def until(play: TeamPlay, is_there: Callable[[TeamState], object]) -> TeamState:
     """Wait until the state is like that. Without a sandbox, checks need an approval: a person gives it."""
     async with asyncio.timeout(60):
-        async for _ in play.runtime.events(play.team, follow=True):
-            state = await play.runtime.state(play.team)
+        async for state in play.states():
             asked = [asked for asked in state.approvals.values() if asked.state == "pending" and not asked.words]
             for approval in asked:
                 await play.runtime.ask(play.team, AnswerApproval(approval_id=approval.approval_id, answer="approved"))
             if not asked and is_there(state):
                 return state
-    raise AssertionError("the log ended")
+    raise AssertionError("the team ended")
 
 
 def has_ended(name: str) -> Callable[[TeamState], bool]:
@@ -133,6 +136,22 @@ async def find_conflict(play: TeamPlay) -> ConflictRecord:
 @pytest.fixture(name="gates")
 def _gates() -> Gates:
     return {("code-writer-1", 2): Gate(), ("code-writer-2", 2): Gate()}
+
+
+@pytest.fixture(name="again", params=[False, True], ids=["once", "again after a kill"])
+def _again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make every step of the merge queue a second time, as if its process was killed before the result was stored."""
+
+    def repeat(run: Callable[[T, StepContext], Awaitable[Outcome]]) -> Callable[[T, StepContext], Awaitable[Outcome]]:
+        async def run_twice(tool: T, context: StepContext) -> Outcome:
+            await run(tool, context)
+            return await run(tool, context)
+
+        return run_twice
+
+    if request.param:
+        monkeypatch.setattr(MergeTool, "run", repeat(MergeTool.run))
+        monkeypatch.setattr(FinishMergeTool, "run", repeat(FinishMergeTool.run))
 
 
 @pytest.mark.req("RC-83", "RC-84", "RC-136")
@@ -235,6 +254,7 @@ async def test_a_conflict_fails_if_no_person_is_to_be_asked(shop: Path, gates: G
         assert play.files() == {"shop/tax.py": FIRST}
 
 
+@pytest.mark.usefixtures("again")
 async def test_a_person_sends_a_conflict_back_with_advice(shop: Path, gates: Gates) -> None:
     set_team(shop, conflict_strategy="human")
     mended = (call("read_code", file="shop/tax.py"), call("rewrite", file="shop/tax.py", content=BOTH))
@@ -260,6 +280,7 @@ async def test_a_person_sends_a_conflict_back_with_advice(shop: Path, gates: Gat
 
 @pytest.mark.parametrize(("strategy", "content"), [("timestamp", SECOND), ("priority", FIRST)])
 @pytest.mark.req("RC-82", "RC-153")
+@pytest.mark.usefixtures("again")
 async def test_a_strategy_merges_without_a_person(shop: Path, gates: Gates, strategy: str, content: str) -> None:
     set_team(shop, conflict_strategy=strategy)
     first, second = PLAN.subtasks

@@ -99,7 +99,7 @@ async def test_each_integrated_subtask_is_one_merge_in_the_order_of_the_log() ->
     async with TeamPlay.open(*WHOLE_CUES) as play:
         await play.play(WHOLE)
         subjects = git(play.root, "log", "--first-parent", "--merges", "--format=%H", play.ref()).split()
-        logged = [result["integrated"] for result in await play.results("merge") if "integrated" in result]
+        logged = [result["integrated"] for result in await play.results("finish_merge") if "integrated" in result]
         assert logged == subjects[::-1]
         assert len(logged) == 3
 

@@ -62,13 +62,17 @@ async def merge_thread(
     info: CommitInfo,
     contents: Mapping[str, bytes | None] = NO_CONTENTS,
     *,
+    tip: str = "",
     into: str = MAIN_THREAD,
 ) -> StepCommit | Conflicts:
-    """Write the commit that merges `thread` onto a commit. Return the one with the same key if it is there."""
+    """Write the commit that merges `thread`, or its commits up to `tip`, onto a commit.
+
+    Return the one with the same key if it is there.
+    """
     base = await resolve_commit(repository, make_base_ref(run))
     if existing := await find_step(repository, run, info.key, onto, base):
         return StepCommit(commit=existing, tree=await resolve_tree(repository, existing))
-    other = await find_ref(repository, make_thread_ref(run, thread)) or base
+    other = tip or await find_ref(repository, make_thread_ref(run, thread)) or base
     fork = await _find_common(repository, other, onto, base)
     if fork == other:
         return StepCommit(commit="", tree=await resolve_tree(repository, onto))
@@ -135,11 +139,9 @@ async def advance(repository: Repository, run: str, thread: str, commit: str) ->
         await target.advance(await resolve_commit(repository, commit))
 
 
-async def find_fork(repository: Repository, run: str, thread: str, other: str) -> str:
-    """Return the newest common commit of two threads. A thread without commits is at the base."""
-    base = await resolve_commit(repository, make_base_ref(run))
-    tips = [await find_ref(repository, make_thread_ref(run, name)) or base for name in (thread, other)]
-    return await _find_common(repository, tips[0], tips[1], base)
+async def find_fork(repository: Repository, run: str, tip: str, other: str) -> str:
+    """Return the newest common commit of two commits of a run."""
+    return await _find_common(repository, tip, other, await resolve_commit(repository, make_base_ref(run)))
 
 
 async def _find_common(repository: Repository, tip: str, onto: str, base: str) -> str:

@@ -196,15 +196,22 @@ class GitWorkspace:
         return await integrate(self._repository, run, thread, into, info)
 
     async def merge(
-        self, run: str, thread: str, onto: str, info: CommitInfo, contents: Mapping[str, bytes | None] = NO_CONTENTS
+        self,
+        run: str,
+        thread: str,
+        onto: str,
+        info: CommitInfo,
+        contents: Mapping[str, bytes | None] = NO_CONTENTS,
+        *,
+        tip: str = "",
     ) -> StepCommit | Conflicts:
-        return await merge_thread(self._repository, run, thread, onto, info, contents)
+        return await merge_thread(self._repository, run, thread, onto, info, contents, tip=tip)
 
     async def advance(self, run: str, thread: str, commit: str) -> None:
         await advance(self._repository, run, thread, commit)
 
-    async def find_fork(self, run: str, thread: str, other: str) -> str:
-        return await find_fork(self._repository, run, thread, other)
+    async def find_fork(self, run: str, tip: str, other: str) -> str:
+        return await find_fork(self._repository, run, tip, other)
 
     async def list_paths(self, commit: str) -> Sequence[str]:
         words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", await resolve_commit(self._repository, commit))

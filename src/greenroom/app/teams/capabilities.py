@@ -56,6 +56,7 @@ from greenroom.runs.verdict import (
     BASELINE,
     CONFIRM_UNVERIFIED,
     DELIVER,
+    FINISH_MERGE,
     HAND_IN,
     MERGE,
     MERGE_QUEUE,
@@ -65,10 +66,17 @@ from greenroom.runs.verdict import (
 from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
 from greenroom.teamwork.ladder import ProposeMergeTool, SettleConflictTool
-from greenroom.teamwork.merge_queue import SETTLE, UNCHECKED, MergeQueue, MergeTool, SettleTool
+from greenroom.teamwork.merge_queue import (
+    SETTLE,
+    UNCHECKED,
+    FinishMergeTool,
+    MergeQueue,
+    MergeTool,
+    SettleTool,
+)
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
-OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, SETTLE)
+OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, FINISH_MERGE, SETTLE)
 """Greenroom's own steps, which need no approval."""
 
 
@@ -234,6 +242,7 @@ class SubtaskWorktrees:
             yield FinishingTool(ConfirmUnverifiedTool(checker, allowed=agreed, alone=alone))
             yield HandInTool(run_workspace, writes=writes, stop_background=quiet)
             yield MergeTool(self._queue, check_commit)
+            yield FinishMergeTool(self._queue)
             yield SettleTool()
             yield DeliverTool(
                 run_workspace,
@@ -250,7 +259,7 @@ class SubtaskWorktrees:
             mount_point=self._root,
             mounts=run_workspace.mounts,
             wrap=lambda tool: wrap_recording(
-                tool, run_workspace.worktree, lock, self_committing=(DELIVER, BASELINE, HAND_IN, MERGE)
+                tool, run_workspace.worktree, lock, self_committing=(DELIVER, BASELINE, HAND_IN, MERGE, FINISH_MERGE)
             ),
             extra_tools=make_tools,
             trusted_tools=OWN_STEPS,

@@ -23,7 +23,15 @@ from greenroom.cli.setup import CommandSetup
 from greenroom.core.ports.executor import LiveEvent, ToolPrinted
 from greenroom.core.ports.model import ModelReasoningDelta, ModelTextDelta, Retried
 from greenroom.core.state.step import Step
-from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, MERGE, VERDICT_KEY, decode_verdict
+from greenroom.runs.verdict import (
+    BASELINE,
+    CONFIRM_UNVERIFIED,
+    DELIVER,
+    FINISH_MERGE,
+    MERGE,
+    VERDICT_KEY,
+    decode_verdict,
+)
 
 NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patch", "rewrite", "execute_script"})
 """Tools that are shown with a verb and their first argument."""
@@ -31,7 +39,7 @@ NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patc
 NAMED_STEPS: Final = frozenset(
     {BASELINE, CONFIRM_UNVERIFIED, DELIVER, "run_checks", "propose_plan", "ask_user", "command_output"}
     | {"stop_command", "read_output", "converse", "compact", "summarize", "open_workspace", "hand_in", "split_code"}
-    | {"send_back", MERGE, "settle_merge"}
+    | {"send_back", MERGE, FINISH_MERGE, "settle_merge"}
 )
 LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_change"})
 """How an agent repeats itself, by the code that its turn has stored."""

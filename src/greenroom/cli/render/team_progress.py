@@ -32,6 +32,7 @@ from greenroom.runs.verdict import (
     DELIVER,
     FAILURES_KEY,
     FAULTS_KEY,
+    FINISH_MERGE,
     MERGE,
     MERGE_QUEUE,
     PUT_OFF_KEY,
@@ -52,7 +53,7 @@ MAX_RESULT_ROWS: Final = 200  # rows of the table at the end of a run
 SUBTASK_ENDS: Final = ("SubtaskEnded", "SubtaskRetried", "StageReplanned")
 """Events that get a line of their own above the table."""
 
-HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "send_back", "prepare", MERGE)
+HIDDEN_STEPS: Final = ("open_workspace", "hand_in", "split_code", "send_back", "prepare", MERGE, FINISH_MERGE)
 """Greenroom's own steps, which the lines about subtasks already tell."""
 
 LIVE_COLUMNS: Final = (

@@ -322,11 +322,19 @@ class Workspace(Protocol):
         """
 
     async def merge(
-        self, run: str, thread: str, onto: str, info: CommitInfo, contents: Mapping[str, bytes | None] = NO_CONTENTS
+        self,
+        run: str,
+        thread: str,
+        onto: str,
+        info: CommitInfo,
+        contents: Mapping[str, bytes | None] = NO_CONTENTS,
+        *,
+        tip: str = "",
     ) -> StepCommit | Conflicts:
         """Merge the commits of `thread` onto the commit `onto` as `integrate` does, but move no thread.
 
-        `contents` are the files that would conflict, resolved; None removes a file. Other files are merged by git.
+        `tip` is the last of these commits, by default the newest. `contents` are the files that would conflict, resolved;
+        None removes a file. Other files are merged by git.
         """
 
     async def advance(self, run: str, thread: str, commit: str) -> None:
@@ -335,8 +343,8 @@ class Workspace(Protocol):
         If the thread has the commit, nothing happens. If it moved elsewhere, it is a *state* fault.
         """
 
-    async def find_fork(self, run: str, thread: str, other: str) -> str:
-        """Return the newest commit that two threads share."""
+    async def find_fork(self, run: str, tip: str, other: str) -> str:
+        """Return the newest commit that two commits of a run have in their histories."""
 
     async def list_paths(self, commit: str) -> Sequence[str]:
         """Return the files of a commit."""
