@@ -333,8 +333,8 @@ class Workspace(Protocol):
     ) -> StepCommit | Conflicts:
         """Merge the commits of `thread` onto the commit `onto` as `integrate` does, but move no thread.
 
-        `tip` is the last of these commits, by default the newest. `contents` are the files that would conflict, resolved;
-        None removes a file. Other files are merged by git.
+        `tip` is the last of these commits, by default the newest. `contents` are the files that would conflict; None
+        removes a file. Other files are merged by git.
         """
 
     async def advance(self, run: str, thread: str, commit: str) -> None:
