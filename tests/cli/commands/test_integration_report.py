@@ -89,7 +89,7 @@ def start(shop: Path, greenroom: Type, *options: str, settings: str = "") -> Any
 
 
 @needs_sandbox
-@pytest.mark.req("RC-89", "RC-90", "RC-91", "RC-99", "RC-100", "RC-101", "RC-102", "RC-105", "RC-112")
+@pytest.mark.req("RC-89", "RC-90", "RC-91", "RC-99", "RC-100", "RC-101", "RC-102", "RC-105", "RC-112", "RC-126")
 def test_the_report_of_a_team_says_what_each_agent_did_and_what_it_is_worth(
     shop: Path, greenroom: Type, script: Script
 ) -> None:
