@@ -15,6 +15,9 @@ SIMILAR: Final = 0.65
 MOST_LINES: Final = 20
 """The most lines whose words are merged."""
 
+MOST_CHARACTERS: Final = 4_000
+"""The most characters of such lines on one side: those of a minified file are not compared word by word."""
+
 MOST_PAIRS: Final = 4_000_000
 """The most pairs of lines that are compared one by one; a larger stretch without a line of its own is one edit."""
 
@@ -22,6 +25,14 @@ NAME: Final = re.compile(r"[^\W\d]\w+")
 
 COMMENT: Final = re.compile(r"\s*(//|#(?!\[)|\*|/\*)")
 """How lines of prose begin in a program. `#[` is an attribute of Rust."""
+
+NUMBER: Final = re.compile(r"\d[\w.+\-]*")
+"""A number, or a version with what follows it: 1.2.0rc1."""
+
+VERSION: Final = re.compile(r"\d+\.\d+")
+
+MOST_VERSIONS: Final = 3
+"""The most lines of a chunk in which both sides raised versions; more of them are data."""
 
 ADDED_CONFIDENCE: Final = 0.89
 """How often people kept what both sides added, in this order or the other: `./go bench merge` on 621 conflicts of 22
@@ -201,13 +212,43 @@ def settle_words(chunk: Chunk) -> Settled | None:
     """Keep the edits of both sides, if these changed different lines or different words of a line; else None."""
     if not len(chunk.base) == len(chunk.left) == len(chunk.right) <= MOST_LINES:
         return None
+    if max(len("".join(side)) for side in chunk) > MOST_CHARACTERS:
+        return None
     rows = list(zip(*chunk, strict=True))
     if any(COMMENT.match(row[0]) for row in rows if len(set(row)) > 1):
         return None
+    if all(Chunk((base,), (left,), (right,)).result for base, left, right in rows):
+        return Settled("".join(row[2] if row[0] == row[1] else row[1] for row in rows), "the sides changed different lines")
     lines = [_merge_words(*row) for row in rows]
     if any(line is None for line in lines):
         return None
     return Settled("".join(line or "" for line in lines), "the sides changed different words")
+
+
+def settle_versions(chunk: Chunk) -> Settled | None:
+    """Take the higher version, if both sides raised it and one did nothing else; else None."""
+    base, left, right = ("".join(side) for side in chunk)
+    if not len(chunk.base) == len(chunk.left) == len(chunk.right) <= MOST_VERSIONS or not VERSION.search(base):
+        return None
+    numbers = [[_rank_version(number) for number in NUMBER.findall(side)] for side in (base, left, right)]
+    if not len(numbers[0]) == len(numbers[1]) == len(numbers[2]):
+        return None
+    for low, high, text in ((1, 2, right), (2, 1, left)):
+        pairs = list(zip(*numbers, strict=True))
+        is_bump = NUMBER.sub("0", base) == NUMBER.sub("0", (base, left, right)[low])
+        if is_bump and all(pair[0] <= pair[low] <= pair[high] for pair in pairs):
+            return Settled(text, "both sides raised a version")
+    return None
+
+
+def _rank_version(number: str) -> tuple[list[int], list[tuple[int, str]]]:
+    """Return what sorts versions: 1.0rc1 is before 1.0, which is before 1.0.1."""
+    match = re.match(r"\d+(\.\d+)*", number)
+    release = [int(part) for part in match.group().split(".")] if match else []
+    while release and not release[-1]:
+        release.pop()
+    rest = re.findall(r"\d+|[a-zA-Z]+", number[match.end() :] if match else number)
+    return release, [(int(part), "") if part.isdigit() else (-1, part) for part in rest] or [(0, "")]
 
 
 def _merge_words(base: str, left: str, right: str) -> str | None:

@@ -12,6 +12,7 @@ from greenroom.teamwork.merging.lines import (
     find_edits,
     has_lost_name,
     settle_lines,
+    settle_versions,
     settle_words,
     split_chunks,
     split_lines,
@@ -168,6 +169,7 @@ class _FileMerger:
             settle_lines(chunk, is_indented=self._path.endswith(INDENTED))
             or self._join(chunk, place)
             or self._join_after_comma(chunk, place)
+            or settle_versions(chunk)
             or (None if self._path.endswith(PROSE) else settle_words(chunk))
         )
 
