@@ -1,7 +1,7 @@
 """Real conflicts: the code rungs of the merge ladder beside `git merge-file`, compared with what people did.
 
 `./go bench merge FOLDER`: the folder has the files that `tools/quadruples.py` wrote. As in the ladder, what git merges
-is not touched. Merges of the kinds whose order is not known are counted apart, as proposals.
+is not touched. Merges of kinds below the default threshold are counted apart, as proposals.
 """
 
 import json

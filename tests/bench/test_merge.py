@@ -80,10 +80,10 @@ def test_a_result_is_right_wrong_or_harmful(tmp_path: Path) -> None:
         tmp_path,
         ("a.py", BASE, LEFT, RIGHT, BOTH),  # right
         ("b.py", BASE, LEFT, RIGHT, BOTH.replace("import c", "import  c")),  # right but for white space
-        ("c.js", "f(a,b);\n", "f(a, b);\n", "f(a,c);\n", "f(a, b);\n"),  # proposed, and harmful
+        ("c.py", "a = 1\nb = 2\n", "a = 9\nb = 2\n", "a = 1\nb = 9\n", "a = 9\nb = 2\n"),  # proposed, and harmful
         ("d.py", "x = 1\n", "x = 2\n", "x = 3\n", "x = 2\n"),  # left to a person
         ("e.py", lines, "new\n" + lines, lines + "last\n", "new\n" + lines + "last\n"),  # git's own
-        ("f.md", "- a\n", "- a\n- b\n", "- a\n- c\n", "- a\n- c\n- b\n"),  # right but for the order
+        ("f.txt", "a\n", "a\nb\n", "a\nc\n", "a\nc\nb\n"),  # right but for the order
         ("g.py", BASE + lines, LEFT + lines[:-11], RIGHT + lines, BOTH + lines),  # harmful, by git's own part
     )
     figures = measure(try_all(folder))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from greenroom.teamwork.merging.lines import ADDED_CONFIDENCE, EDITED_CONFIDENCE
+from greenroom.teamwork.merging.lines import CONFIDENCES, MOST_CHARACTERS, MOST_LINES
 from greenroom.teamwork.merging.merge import Merge, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 
@@ -127,14 +127,21 @@ def test_additions_of_both_sides_stay_left_first(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", MERGED)
-def test_what_both_sides_added_is_more_certain_than_what_both_edited(case: str) -> None:
-    assert merge(*MERGED[case]).confidence == ADDED_CONFIDENCE > EDITED_CONFIDENCE
+def test_each_kind_of_resolution_has_its_own_confidence(case: str) -> None:
+    merged = merge(*MERGED[case])
+    (ending,) = (ending for ending in CONFIDENCES if merged.resolutions[0].why.endswith(ending))
+    assert merged.confidence == CONFIDENCES[ending]
 
 
 def test_imports_stay_sorted() -> None:
     base = "import a\nimport z\n"
     merged = merge("a.py", base, "import a\nimport m\nimport z\n", "import a\nimport c\nimport z\n")
     assert merged.text == "import a\nimport c\nimport m\nimport z\n"
+
+
+def test_imports_of_unknown_order_stay_left_first() -> None:
+    merged = merge("a.py", "import a\n", "import a\nimport m\n", "import a\nimport c\n")
+    assert merged.text == "import a\nimport m\nimport c\n"
 
 
 def test_without_ast_grep_python_is_merged_by_its_own_parser(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +157,42 @@ def test_neighbouring_lines_and_words_of_one_line_are_merged() -> None:
     assert lines.text == "first = 10\nsecond = 20\n"
     words = merge("a.py", "call(alpha, beta, gamma)\n", "call(ALPHA, beta, gamma)\n", "call(alpha, beta, GAMMA)\n")
     assert words.text == "call(ALPHA, beta, GAMMA)\n"
-    assert lines.confidence == words.confidence == EDITED_CONFIDENCE
+    assert lines.confidence == CONFIDENCES["changed different lines"]
+    assert words.confidence == CONFIDENCES["changed different words"]
+
+
+VERSIONS = {
+    "a later minor version": ("2.1.0", "2.2.0", "2.1.1", "2.2.0"),
+    "a release candidate": ("1.0rc1", "1.0rc2", "1.0", "1.0"),
+    "numbers, not letters": ("1.9.0", "1.10.0", "1.9.5", "1.10.0"),
+}
+
+
+@pytest.mark.parametrize("case", VERSIONS)
+def test_the_higher_version_wins(case: str) -> None:
+    base, left, right, wanted = (f'version = "{version}"\n' for version in VERSIONS[case])
+    merged = merge("a.toml", base, left, right)
+    assert merged.text == merge("a.toml", base, right, left).text == wanted
+    assert merged.confidence == CONFIDENCES["raised a version"]
+
+
+def test_the_side_with_the_higher_version_may_change_more_words() -> None:
+    base, left, right = "Version: 2.0.1 (stable)\n", "Version: 3.0.0 (next)\n", "Version: 2.0.2 (stable)\n"
+    assert merge("README.rst", base, left, right).text == left
+    assert merge("README.rst", base, left, "Version: 2.0.2 (old)\n").conflicts
+
+
+def test_a_short_addition_that_the_other_side_has_too_gives_way() -> None:
+    more = "new\n" + "".join(f"line {at}\n" for at in range(MOST_LINES))
+    short = merge("a.css", "", "new\n", "new\nnext\n")
+    assert short.text == "new\nnext\n"
+    assert short.confidence == CONFIDENCES["contains the other side's addition"]
+    assert merge("a.css", "", "new\n", more).conflicts
+
+
+def test_words_of_a_minified_line_are_not_compared() -> None:
+    line = "a=1;" * MOST_CHARACTERS
+    assert merge("a.min.js", f"b;{line}c;\n", f"d;{line}c;\n", f"b;{line}e;\n").conflicts
 
 
 def test_a_side_that_changed_white_space_only_gives_way() -> None:
@@ -159,7 +201,7 @@ def test_a_side_that_changed_white_space_only_gives_way() -> None:
 
 CONFLICTS = {
     "the same value": ("a.py", "x = 1\n", "x = 2\n", "x = 3\n"),
-    "a version": ("a.toml", 'version = "1.2.3"\n', 'version = "1.3.0"\n', 'version = "2.2.3"\n'),
+    "a lowered version": ("a.toml", 'version = "1.2.3"\n', 'version = "1.1.0"\n', 'version = "1.3.0"\n'),
     "the same name": ("a.py", "", "def f():\n    return 1\n", "def f():\n    return 2\n"),
     "deleted and changed": ("a.py", "def f():\n    return 1\n", "", "def f():\n    return 2\n"),
     "statements": ("a.py", "def f():\n    a()\n", "def f():\n    a()\n    b()\n", "def f():\n    a()\n    c()\n"),

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 from greenroom.teamwork.merging.lines import (
-    ADDED_CONFIDENCE,
     Chunk,
     Parts,
     Settled,
@@ -67,6 +66,9 @@ HEADING: Final = re.compile(r"#{1,4} |\[|\.\. _|\S.*\d+\.\d+")
 ITEM: Final = re.compile(r"\s*([-*+]|\d+\.|#\d+:) ")
 KEY: Final = re.compile(r"\s*[\"']?[\w@./-]+[\"']?\s*[:=]\s*[^\s({\[]")
 """A line that is a whole entry: a key and its value."""
+
+ALONE: Final = ("different lines", "different words")
+"""Reasons that hold only where they resolve the only conflict of a file."""
 
 MOST_SHIFT: Final = 4
 """By how many lines two additions are moved up to find whole members."""
@@ -154,7 +156,7 @@ class _FileMerger:
         reasons = [resolution.why for resolution in merge.resolutions]
         if is_valid(self._path, merge.text) is False and all(is_valid(self._path, text) for text in self._texts):
             return "the merged file would not parse"
-        if len(reasons) > 1 and any("words" in why for why in reasons):
+        if len(reasons) > 1 and any(why.endswith(ALONE) for why in reasons):
             return "the sides changed the same lines in several places"
         base = self._lines[0]
         gone = max(sum(edit.end - edit.start for edit in find_edits(base, side)) for side in self._lines[1:])
@@ -186,7 +188,7 @@ class _FileMerger:
             return None
         has_comma = chunk.right[-1].rstrip().endswith(",")
         text = joined.text if has_comma else joined.text.rstrip().rstrip(",") + "\n"
-        return Settled(first + text, joined.why, joined.confidence)
+        return Settled(first + text, joined.why)
 
     def _join(self, chunk: Chunk, place: ChunkPlace) -> Settled | None:
         """Keep what both sides added at one place, if these are whole imports, keys, entries, sections or members."""
@@ -199,7 +201,7 @@ class _FileMerger:
         why = self._name_entries(chunk) if self._is_list else self._name_members(chunk, place)
         if why is None:
             return None
-        return Settled("".join((*chunk.left, *chunk.right)), why, ADDED_CONFIDENCE)
+        return Settled("".join((*chunk.left, *chunk.right)), why)
 
     def _name_entries(self, chunk: Chunk) -> str | None:
         """Return what both sides added to a list, None if it is not known to be independent."""
@@ -251,9 +253,9 @@ def _join_lines(chunk: Chunk, place: ChunkPlace, why: str) -> Settled | None:
         return None
     before, after = left[head - 1] if head else place.before, left[-tail] if tail else place.after
     joined = (*first, *second)
-    for lines in (joined, (*second, *first), tuple(sorted(joined))):
-        keys = [line.strip() for line in (before, *lines, after) if line.strip(" \n\t)]}")]
-        if len(keys) > len(lines) and keys == sorted(keys):
+    for lines in (joined, (*second, *first), tuple(sorted(joined, key=str.casefold))):
+        keys = [line.strip().casefold() for line in (before, *lines, after) if line.strip(" \n\t)]}")]
+        if len(keys) > len(lines) + 1 and keys == sorted(keys):
             joined = lines
             break
-    return Settled("".join((*left[:head], *joined, *left[len(left) - tail :])), why, ADDED_CONFIDENCE)
+    return Settled("".join((*left[:head], *joined, *left[len(left) - tail :])), why)
