@@ -50,7 +50,8 @@ CONFIDENCES: Final[Mapping[str, float]] = {
 }
 """How often people made the same, less how often the result lacked a line that they kept, by the end of the reason.
 
-`./go bench merge` on 2,036 conflicts of 34 public repositories; by 1,423 of them, of 22, the rules were chosen. Files with one kind only.
+`./go bench merge` on 2,036 conflicts of 34 public repositories; a file counts if all its resolutions are of one kind.
+The rules were made on 22 of them; which kinds pass the default threshold was seen on all.
 """
 
 Parts = tuple[str, ...]
