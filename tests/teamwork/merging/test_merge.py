@@ -226,3 +226,23 @@ def test_what_cannot_be_known_stays_a_conflict_with_its_reason(case: str) -> Non
 
 def test_a_file_that_is_not_text_stays_a_conflict() -> None:
     assert merge_file("a.bin", b"\xff", b"\xfe", b"\xfd").conflicts[0].why == "the file is not UTF-8 text"
+
+
+@pytest.mark.parametrize(
+    ("path", "base", "left", "right"),
+    [
+        (
+            "tax.py",
+            "def f(x):\n    return x\n",
+            "def f(x):\n    n = x\n    return x\n",
+            "def f(x):\n    x = 0\n    return x\n",
+        ),
+        ("tax.js", "a = 1\nend()\n", "a = 1\ntotal = a\nend()\n", "a = 1\na = 7\nend()\n"),
+        ("new.py", "", "from a import x\n", "from __future__ import annotations\n"),
+        ("requirements.txt", "a==1\n", "a==1\nflask==2\n", "a==1\nFlask>=3\n"),
+        ("deploy", "x=1\n", "x=1\nrm -rf /x\n", "x=1\ncp -r /x /y\n"),
+    ],
+    ids=["statements", "assignments", "future imports", "one package twice", "a script"],
+)
+def test_additions_whose_order_or_choice_has_a_meaning_are_left(path: str, base: str, left: str, right: str) -> None:
+    assert merge_file(path, base.encode(), left.encode(), right.encode()).conflicts

@@ -56,8 +56,21 @@ MARKERS: Final = ("<<<<<<< left\n", "||||||| base\n", "=======\n", ">>>>>>> righ
 INDENTED: Final = (".py", ".pyi", ".yml", ".yaml", ".rst")
 PROSE: Final = (".md", ".mdx", ".rst", ".adoc")
 LISTS: Final = (*PROSE, ".txt", "ignore", ".toml", ".factories", ".properties")
-NOTES: Final = ("changelog", "changes", "version", "credits", "news", "history")
+NOTES: Final = (
+    "changelog",
+    "changes",
+    "version",
+    "credits",
+    "news",
+    "history",
+    "authors",
+    "contributors",
+    "codeowners",
+)
 """What the names of files begin with that hold sections or entries."""
+
+DATA: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".properties", ".env")
+"""Where a line with a key is an entry. In a program it is a statement, and its place has a meaning."""
 
 IMPORT: Final = re.compile(
     r"(import|from|use|pub use|mod|pub mod|using|#include|@import|require|(const|var|let) .* = require\()\b"
@@ -69,6 +82,9 @@ KEY: Final = re.compile(r"\s*[\"']?[\w@./-]+[\"']?\s*[:=]\s*[^\s({\[]")
 
 ALONE: Final = ("different lines", "different words")
 """Reasons that hold only where they resolve the only conflict of a file."""
+
+ENTRY: Final = re.compile(r"[=<>~!;:,\s\[]")
+"""What ends the name of an entry, as in `flask>=3`."""
 
 MOST_SHIFT: Final = 4
 """By how many lines two additions are moved up to find whole members."""
@@ -125,7 +141,7 @@ class _FileMerger:
         base, left, right = texts
         self._lines = split_lines(base), split_lines(left), split_lines(right)
         name = path.rsplit("/", 1)[-1].lower()
-        self._is_list = name.endswith(LISTS) or "." not in name or name.startswith(NOTES)
+        self._is_list = name.endswith(LISTS) or name.startswith(NOTES)
 
     @cached_property
     def _trees(self) -> tuple[SyntaxSpan | None, SyntaxSpan | None]:
@@ -195,8 +211,8 @@ class _FileMerger:
         if "".join(chunk.base).strip() or not "".join(chunk.left).strip() or not "".join(chunk.right).strip():
             return None
         filled = [line for side in chunk[1:] for line in side if line.strip()]
-        is_import = all(IMPORT.match(line.strip()) for line in filled)
-        if is_import or all(KEY.match(line) for line in filled):
+        is_import = all(IMPORT.match(line.strip()) and "__future__" not in line for line in filled)
+        if is_import or (self._path.endswith(DATA) and all(KEY.match(line) for line in filled)):
             return _join_lines(chunk, place, "both sides added imports" if is_import else "both sides added keys")
         why = self._name_entries(chunk) if self._is_list else self._name_members(chunk, place)
         if why is None:
@@ -215,17 +231,24 @@ class _FileMerger:
         if all(ITEM.match(line) for line in first):
             return "both sides added list items"
         is_dense = all(line.strip() for side in chunk[1:] for line in side)
-        return "both sides added entries" if is_dense and not self._path.endswith(PROSE) else None
+        names = [{ENTRY.split(line.strip(), 1)[0].lower() for line in side} for side in chunk[1:]]
+        is_free = is_dense and not names[0] & names[1] and not self._path.endswith(PROSE)
+        return "both sides added entries" if is_free else None
 
     def _name_members(self, chunk: Chunk, place: ChunkPlace) -> str | None:
-        """Return what both sides added to a program, None if these are not members of different names."""
+        """Return what both sides added to a program, None if these are not members of different names.
+
+        A member that uses a name which the other side adds would mean something else beside it.
+        """
         filled = [[line.strip() for line in side if len(line.strip()) > 3] for side in chunk[1:]]
         if 2 * len(set(filled[0]) & set(filled[1])) > min(map(len, filled)):
             return None
+        words = [frozenset(re.findall(r"\w+", "".join(side))) for side in chunk[1:]]
         for shift in range(MOST_SHIFT):
             left = self._find_members(0, chunk.left, place.left - shift, shift)
             right = self._find_members(1, chunk.right, place.right - shift, shift)
-            if left and right and left[0] == right[0] and not left[1] & right[1]:
+            is_free = left and right and left[0] == right[0] and not left[1] & (right[1] | words[1])
+            if is_free and right and not right[1] & words[0]:
                 return "both sides added members"
         return None
 

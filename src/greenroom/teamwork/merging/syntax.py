@@ -166,8 +166,18 @@ def is_valid(path: str, text: str) -> bool | None:
             return False
     grammar = GRAMMARS.get(ending)
     if grammar == "python":
-        return _parse_python(text) is not None
+        return _compiles(text)
     return None if grammar is None or _load_parser() is None else parse(path, text) is not None
+
+
+def _compiles(text: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, "<merged>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _check_json(text: str) -> bool:
