@@ -13,11 +13,8 @@ from greenroom.runs.verdict import Finding, Receipt, Verdict, VerdictState
 from greenroom.teamwork.merge_queue import find_broken_files
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.validation import (
-    CodeChange,
     Coverage,
-    Documentation,
     MergedOutput,
-    ReportedTests,
     ValidationIssue,
     classify_file,
     compute_score,
@@ -36,7 +33,7 @@ STATES: tuple[VerdictState, ...] = ("verified", "unverified", "failed")
 
 def merged(*paths: str) -> MergedOutput:
     changes = [PathChange(path=path, kind="added", added=3, removed=1) for path in paths]
-    return merge_outputs({"tax": read_outputs(paths, None)}, changes, (), NOT_MEASURED)
+    return merge_outputs({"tax": paths}, changes, (), NOT_MEASURED)
 
 
 def issue(severity: str) -> ValidationIssue:
@@ -52,14 +49,13 @@ def test_a_subtask_has_outputs_of_three_kinds_each_with_its_own_fields() -> None
     handoff = {"protocol": "test-coverage-report", "tests_added": 2, "coverage": 71}
     found = read_outputs(("shop/tax.py", "tests/test_tax.py", "docs/tax.md"), handoff)
     assert found == (
-        CodeChange(files=("shop/tax.py", "tests/test_tax.py")),
-        Documentation(documents=("docs/tax.md",)),
-        ReportedTests(results=("tests/test_tax.py",), tests_count=2, coverage=71.0),
+        {"kind": "code-change", "files": ("shop/tax.py", "tests/test_tax.py")},
+        {"kind": "documentation", "documents": ("docs/tax.md",)},
+        {"kind": "test-results", "results": ("tests/test_tax.py",), "tests_count": 2, "coverage": 71.0},
     )
-    assert [part.kind for part in found] == ["code-change", "documentation", "test-results"]
     assert read_outputs((), {"requires_changes": False}) == ()
     (tests,) = read_outputs((), {"tests_added": 1.0, "coverage": None})
-    assert tests == ReportedTests(results=(), tests_count=1)
+    assert tests == {"kind": "test-results", "results": (), "tests_count": 1, "coverage": None}
 
 
 @pytest.mark.parametrize(
@@ -82,10 +78,7 @@ def test_documents_are_told_from_code_and_tests(path: str, kind: str) -> None:
 
 
 def test_outputs_are_merged_into_what_the_integrated_change_has() -> None:
-    outputs = {
-        "tax": read_outputs(("shop/tax.py", "README.md", "shop/gone.py"), None),
-        "disc": read_outputs(("README.md",), {"tests_added": 9, "coverage": 99}),
-    }
+    written = {"tax": ("shop/tax.py", "README.md", "shop/gone.py"), "disc": ("README.md",)}
     changes = [
         PathChange(path="shop/tax.py", kind="added", added=2),
         PathChange(path="README.md", kind="changed", added=3, removed=1),
@@ -93,13 +86,12 @@ def test_outputs_are_merged_into_what_the_integrated_change_has() -> None:
     ]
     unit = Receipt(check="unit", kind="test", outcome="passed", passed=4)
     lint = Receipt(check="lint", kind="lint", outcome="passed")
-    found = merge_outputs(outputs, changes, (unit, lint), Coverage(percent=75, source="measured"), 3)
+    found = merge_outputs(written, changes, (unit, lint), Coverage(percent=75, source="measured"), 3)
     assert list(found.files) == ["shop/tax.py", "README.md", "old.md"]
     assert found.files["README.md"].subtasks == ("tax", "disc")
     assert (found.documentation, found.test_results) == (("README.md",), (unit,))
-    metrics = found.metrics
-    assert (metrics.total_files, metrics.lines_added, metrics.lines_removed) == (3, 5, 6)
-    assert (metrics.tests_added, metrics.coverage) == (3, 75)
+    lines = {"lines_added": 5, "lines_removed": 6}
+    assert found.metrics == {"total_files": 3, **lines, "tests_added": 3, "coverage": 75}
 
 
 # --------------------------------------------------------------------------------------------------------- validation

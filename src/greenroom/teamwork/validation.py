@@ -39,45 +39,17 @@ Severity = Literal["error", "warning"]
 IssueCode = Literal["syntax_error", "type_errors", "failing_check", "low_coverage", "no_documentation"]
 
 
-@record
-class CodeChange:
-    """The files that a subtask changed, without documents."""
-
-    files: tuple[str, ...]
-    kind: Literal["code-change"] = "code-change"
-
-
-@record
-class Documentation:
-    """The documents that a subtask wrote."""
-
-    documents: tuple[str, ...]
-    kind: Literal["documentation"] = "documentation"
-
-
-@record
-class ReportedTests:
-    """What a subtask says about its tests: their files, how many are new, the coverage in percent."""
-
-    results: tuple[str, ...]
-    tests_count: int
-    coverage: float | None = None
-    kind: Literal["test-results"] = "test-results"
-
-
-SubtaskOutput = CodeChange | Documentation | ReportedTests
-
-
-def read_outputs(paths: Sequence[str], handoff: Data | None) -> tuple[SubtaskOutput, ...]:
-    """Return the outputs of a subtask: by the kinds of its files, and by its hand-off if that reports tests."""
+def read_outputs(paths: Sequence[str], handoff: Data | None) -> tuple[Data, ...]:
+    """Return the outputs of a subtask as data: its code, its documents, and what its hand-off says about its tests."""
     by_kind = {kind: tuple(path for path in paths if classify_file(path) == kind) for kind in ("test", "documentation")}
-    code = tuple(path for path in paths if path not in by_kind["documentation"])
-    outputs: list[SubtaskOutput] = [CodeChange(files=code)] if code else []
-    outputs += [Documentation(documents=by_kind["documentation"])] if by_kind["documentation"] else []
+    code, documents = tuple(path for path in paths if path not in by_kind["documentation"]), by_kind["documentation"]
+    outputs: list[Data] = [{"kind": "code-change", "files": code}] if code else []
+    outputs += [{"kind": "documentation", "documents": documents}] if documents else []
     count, coverage = ((handoff or {}).get(key) for key in ("tests_added", "coverage"))
     if isinstance(count, int | float):
-        claimed = float(coverage) if isinstance(coverage, int | float) else None
-        outputs.append(ReportedTests(results=by_kind["test"], tests_count=int(count), coverage=claimed))
+        claim = float(coverage) if isinstance(coverage, int | float) else None
+        results = {"results": by_kind["test"], "tests_count": int(count), "coverage": claim}
+        outputs.append({"kind": "test-results", **results})
     return tuple(outputs)
 
 
@@ -110,45 +82,32 @@ class MergedFile:
 
 
 @record
-class MergeMetrics:
-    """The size of the integrated change. `tests_added` is None if no check counted tests before and after."""
-
-    total_files: int
-    lines_added: int
-    lines_removed: int
-    tests_added: int | None
-    coverage: float | None
-
-
-@record
 class MergedOutput:
-    """The outputs of all subtasks as they are in the integrated change."""
+    """The work of all subtasks as it is in the integrated change."""
 
     files: Mapping[str, MergedFile]
     documentation: tuple[str, ...]
     test_results: tuple[Receipt, ...]
-    metrics: MergeMetrics
+    metrics: Mapping[str, float | None]
 
 
 def merge_outputs(
-    outputs: Mapping[str, Sequence[SubtaskOutput]],
+    written: Mapping[str, Sequence[str]],
     changes: Sequence[PathChange],
     receipts: Iterable[Receipt],
     coverage: Coverage,
     tests_added: int | None = None,
 ) -> MergedOutput:
-    """Merge the outputs of subtasks, by name. `changes` is the integrated change, after all resolutions."""
-    authors = dict[str, tuple[str, ...]]()
-    for name, parts in outputs.items():
-        for part in (part for part in parts if not isinstance(part, ReportedTests)):
-            for path in part.files if isinstance(part, CodeChange) else part.documents:
-                authors[path] = (*authors.get(path, ()), name)
+    """Return what the integrated change has. `written` are the paths that each subtask changed, by its name.
+
+    `tests_added` is None if no check counted tests before and after.
+    """
     files = {
         change.path: MergedFile(
             kind=classify_file(change.path),
             added=change.added,
             removed=change.removed,
-            subtasks=authors.get(change.path, ()),
+            subtasks=tuple(name for name, paths in written.items() if change.path in paths),
         )
         for change in changes
     }
@@ -157,13 +116,13 @@ def merge_outputs(
         files=files,
         documentation=tuple(path for path in kept if files[path].kind == "documentation"),
         test_results=tuple(receipt for receipt in receipts if receipt.kind == "test"),
-        metrics=MergeMetrics(
-            total_files=len(files),
-            lines_added=sum(change.added for change in changes),
-            lines_removed=sum(change.removed for change in changes),
-            tests_added=tests_added,
-            coverage=coverage.percent,
-        ),
+        metrics={
+            "total_files": len(files),
+            "lines_added": sum(change.added for change in changes),
+            "lines_removed": sum(change.removed for change in changes),
+            "tests_added": tests_added,
+            "coverage": coverage.percent,
+        },
     )
 
 

@@ -31,8 +31,6 @@ from greenroom.teamwork.plan_graph import OWN_SUBTASKS, may_overlap
 from greenroom.teamwork.validation import (
     Coverage,
     MergedOutput,
-    ReportedTests,
-    SubtaskOutput,
     ValidationIssue,
     ValidationResult,
     classify_file,
@@ -65,7 +63,7 @@ class IntegrationSummary:
     total_duration: float
     files_modified: int
     lines_changed: int
-    tests_added: int | None
+    tests_added: float | None
     coverage: float | None
     coverage_source: str
     verdict: str
@@ -134,7 +132,7 @@ class IntegrationReport:
 class IntegratedResult:
     """The integrated work of a team. `conflicts` is how many there were; `resolutions` are their records."""
 
-    outputs: Mapping[str, tuple[SubtaskOutput, ...]]
+    outputs: Mapping[str, tuple[Data, ...]]
     merged: MergedOutput
     validation: ValidationResult
     report: IntegrationReport
@@ -151,13 +149,14 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     spent, stops, first, last = await _read_figures(app, team, steps)
     everything = list_contributions(stage, steps, spent, last, stops)
     rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
-    outputs = {row.subtask.name: read_outputs(row.changes.files, row.subtask.output) for row in rows}
+    written = {row.subtask.name: row.changes.files for row in rows}
+    outputs = {row.subtask.name: read_outputs(written[row.subtask.name], row.subtask.output) for row in rows}
     resolutions = find_resolutions(steps)
     change = await find_change(state.team, app.steps)
     run, checks = await build_report(change, steps), _find_checks(steps)
     coverage = await _find_coverage(app, checks, outputs)
     tests_added = _count_new_tests(find_base_report(steps), checks)
-    merged = merge_outputs(outputs, run.diff.changes, run.verdict.receipts, coverage, tests_added)
+    merged = merge_outputs(written, run.diff.changes, run.verdict.receipts, coverage, tests_added)
     faults, unknown = await _check_syntax(change, run.diff.changes) if settings.validate_syntax else ({}, ())
     reviews = tuple(_read_reviews(rows))
     score = next((review.score for review in reversed(reviews) if review.score is not None), None)
@@ -217,16 +216,16 @@ def _summarise(
     millis: int,
     spent: Iterable[Amounts],
 ) -> IntegrationSummary:
-    metrics, states = merged.metrics, [row.subtask.state for row in rows]
+    states = [row.subtask.state for row in rows]
     return IntegrationSummary(
         total_agents=len({row.subtask.agent for row in rows}),
         total_subtasks=len(rows),
         completed_subtasks=states.count("finished"),
         failed_subtasks=states.count("failed"),
         total_duration=millis / 1000,
-        files_modified=metrics.total_files,
-        lines_changed=metrics.lines_added + metrics.lines_removed,
-        tests_added=metrics.tests_added,
+        files_modified=len(merged.files),
+        lines_changed=sum(file.added + file.removed for file in merged.files.values()),
+        tests_added=merged.metrics["tests_added"],
         coverage=coverage.percent,
         coverage_source=coverage.source,
         verdict=verdict,
@@ -261,7 +260,7 @@ def _find_checks(steps: Sequence[Step]) -> CheckReport | None:
 
 
 async def _find_coverage(
-    app: AppContext, checks: CheckReport | None, outputs: Mapping[str, Sequence[SubtaskOutput]]
+    app: AppContext, checks: CheckReport | None, outputs: Mapping[str, Sequence[Data]]
 ) -> Coverage:
     """Return the lowest coverage that a check printed; without one, the last that a specialist claims."""
     measured = list[Coverage]()
@@ -271,8 +270,8 @@ async def _find_coverage(
             measured.append(Coverage(percent=percent, source="measured", check=entry.check))
     if measured:
         return min(measured, key=lambda coverage: coverage.percent or 0)
-    claims = [part.coverage for parts in outputs.values() for part in parts if isinstance(part, ReportedTests)]
-    known = [claim for claim in claims if claim is not None]
+    claims = (part.get("coverage") for parts in outputs.values() for part in parts)
+    known = [claim for claim in claims if isinstance(claim, float)]
     return Coverage(percent=known[-1], source="claimed") if known else Coverage()
 
 
@@ -370,16 +369,15 @@ def plan_follow_up(report: IntegrationReport) -> Plan:
 
 
 def describe_result(result: IntegratedResult) -> Data:
-    """Return the result as data for programs, with all fields."""
+    """Return the result as data for programs, with all fields: `msgspec` would leave out those with their default."""
     return {name: _to_data(value) for name, value in to_full_dict(result).items()}
 
 
 def _to_data(value: object) -> object:
     match value:
-        case msgspec.Struct():
-            return {name: _to_data(part) for name, part in to_full_dict(value).items()}
-        case Mapping():
-            return {str(name): _to_data(part) for name, part in value.items()}
+        case msgspec.Struct() | Mapping():
+            parts = to_full_dict(value) if isinstance(value, msgspec.Struct) else value
+            return {str(name): _to_data(part) for name, part in parts.items()}
         case tuple() | list():
             return [_to_data(part) for part in value]
         case _:

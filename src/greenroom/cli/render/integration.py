@@ -78,8 +78,8 @@ def _list_figures(result: IntegratedResult, least: int) -> Sequence[str]:
             done=summary.completed_subtasks,
             count=summary.total_subtasks,
             files=count_things("file", summary.files_modified),
-            added=metrics.lines_added,
-            removed=metrics.lines_removed,
+            added=metrics["lines_added"],
+            removed=metrics["lines_removed"],
         ),
     ]
     if summary.tests_added is not None:
