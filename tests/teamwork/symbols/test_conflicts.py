@@ -32,7 +32,6 @@ def test_planted_conflict_is_found_with_both_places(case: Case, tmp_path: Path) 
         text = {**case.base, **version}[place.path]
         assert 1 <= place.line <= len(text.splitlines()) + 10
         assert place.path in found[0].sentence
-    assert found[0].later == "right"
 
 
 @pytest.mark.parametrize("case", CLEAN, ids=name_case)
@@ -48,8 +47,8 @@ def test_nine_of_ten_planted_conflicts_are_found() -> None:
 def test_sides_can_be_exchanged() -> None:
     left = {**BASE, "b.py": "from a import f\nf(1)\n"}
     right = {**BASE, "a.py": "def f(x, y): ...\n"}
-    (found,) = find_semantic_conflicts(BASE, left, right, {**left, **right}, later="left")
-    assert (str(found.left), str(found.right), found.later) == ("b.py:2", "a.py:1", "left")
+    (found,) = find_semantic_conflicts(BASE, left, right, {**left, **right})
+    assert (str(found.left), str(found.right)) == ("b.py:2", "a.py:1")
 
 
 @pytest.mark.parametrize(

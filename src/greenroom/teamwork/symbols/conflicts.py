@@ -21,7 +21,6 @@ from greenroom.teamwork.symbols.typescript import read_script
 
 Content: TypeAlias = str | bytes
 Contents: TypeAlias = Mapping[str, Content]
-Side = Literal["left", "right"]
 Message: TypeAlias = tuple[str, Mapping[str, object]]
 SCRIPTS: Final = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 ALIASES: Final = ("@/", "~/", "src/")
@@ -46,13 +45,12 @@ class Place:
 
 @record
 class SemanticConflict:
-    """Two places that do not fit each other. The author of the `later` side mends it."""
+    """Two places that do not fit each other. The author of the right side mends it."""
 
     kind: Literal["api-inconsistency", "naming-conflict"]
     name: str
     left: Place
     right: Place
-    later: Side
     sentence: str
 
 
@@ -81,7 +79,6 @@ def find_semantic_conflicts(
     *,
     paths: Iterable[str] = (),
     read: Callable[[str], Content | None] = lambda path: None,
-    later: Side = "right",
     authors: tuple[str, str] = ("left", "right"),
 ) -> tuple[SemanticConflict, ...]:
     """Return what does not fit in a clean merge. Files that do not parse are left out.
@@ -89,14 +86,13 @@ def find_semantic_conflicts(
     Each mapping holds the files that either side changed, as they are in that version; a missing one does not exist
     there. `paths` are the files that neither side changed, and `read` returns the content of one of them.
     In a merge queue `left` is main before the entry, `right` the entry, `base` their merge base and `merged` git's
-    result. `later` is the side whose author mends: the entry, unless it was handed in before what is on main.
-    `authors` name the two sides in the sentences.
+    result. `authors` name the two sides in the sentences.
     """
     merge = _Merge((base, left, right, merged), paths, read, authors)
     found: dict[tuple[str, str, str], SemanticConflict] = {}
     for kind, name, first, second, (code, words) in (*merge.list_misfits(), *merge.list_twice()):
         sentence = translate(code, name=name, left=first, right=second, **words)
-        conflict = SemanticConflict(kind=kind, name=name, left=first, right=second, later=later, sentence=sentence)
+        conflict = SemanticConflict(kind=kind, name=name, left=first, right=second, sentence=sentence)
         found.setdefault((name, first.path, second.path), conflict)
     return tuple(found.values())
 
