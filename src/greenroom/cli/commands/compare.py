@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
-from rich.console import Group
 from rich.text import Text
 
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
@@ -25,16 +24,14 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import Ending, ask_approvals, follow
 from greenroom.cli.interactive.report import summarise
 from greenroom.cli.options import complete_id
-from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, Console, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.progress import LiveDisplay, Progress
+from greenroom.cli.render.progress import LineProgress, Progress
 from greenroom.cli.render.questions import PersonLeft
-from greenroom.cli.render.team import EventLine, TeamHistory, format_duration, read_history
+from greenroom.cli.render.team import TeamHistory, format_duration, read_history
 from greenroom.cli.render.team_progress import find_last_score, find_team_stage
 from greenroom.core.base.errors import GreenroomError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, to_full_dict
-from greenroom.core.state.step import Step
 from greenroom.runs.comparison import CandidateRun, count_failures, find_difference, judge_outcome, rank_candidates
 
 MIN_RUNS: Final = 2
@@ -164,88 +161,65 @@ def _render_row(number: int, run: CandidateRun) -> list[Text]:
 # ----------------------------------------------------------------------------------------------- several runs at once
 
 
-class CandidateLine(Progress):
-    """The line of one of several runs: what it does now, and its figures."""
+class CandidateProgress(LineProgress):
+    """The lines of one of several runs, each with its name."""
 
-    def __init__(self, console: Console, display: LiveDisplay, name: str) -> None:
+    def __init__(self, console: Console, name: str) -> None:
         super().__init__(console)
-        self._display = display
         self._name = name
-        self._history = TeamHistory()
-        self._doing = "…"
 
-    def begin(self, history: TeamHistory) -> None:
-        """Show the figures of this run."""
-        self._history = history
-
-    def line(self, history: TeamHistory, line: EventLine) -> None:
-        """Show the figures after an event."""
-        self._display.refresh_soon()
-
-    def begin_step(self, step: Step) -> None:
-        """Show what the run does now."""
-        self._doing = describe_step(step)
-        self._display.refresh_soon()
-
-    def render(self, ended: str = "") -> Text:
-        """Return the line, with what the run does, or how it ended."""
-        stage = find_team_stage(self._history)
-        done, count = count_subtasks(stage) if stage is not None else (0, 0)
-        parts = [ended or self._doing, translate("team_view.subtasks", done=done, count=count) if count else ""]
-        parts += [summarise(self._history)] if self._history.version else []
-        text = f"{self._name}  {' · '.join(filter(None, parts))}"
-        return Text(strip_control_characters(text), no_wrap=True, overflow="ellipsis")
+    def _print_line(self, text: Text) -> None:
+        super()._print_line(Text(f"{self._name}  ", style="dim").append_text(text))
 
 
-class CandidatesView(RunView):
-    """Shows several runs: on a terminal with a line each that changes in place; elsewhere a line at the end of each."""
+async def follow_candidates(cli: Invocation, teams: Sequence[TeamId]) -> Mapping[TeamId, Ending]:
+    """Run teams side by side until each is at rest; return how those ended that had no fault.
 
-    async def follow(self, cli: Invocation, teams: Sequence[TeamId]) -> Mapping[TeamId, Ending]:
-        """Run teams side by side until each is at rest; return how those ended that had no fault.
+    A terminal shows what they do; elsewhere there is a line at the end of each. Ctrl-C pauses all of them and prints
+    their ids.
+    """
+    words = "\n  ".join((translate("compare.paused"), *(render_command(cli, "resume", team) for team in teams)))
+    console = Console(stderr=True, highlight=False)
+    is_plain = not console.is_terminal or cli.setup.quiet or cli.setup.output_format == "stream-json"
+    endings = dict[TeamId, Ending]()
 
-        Ctrl-C pauses all of them and prints their ids.
-        """
-        words = "\n  ".join((translate("compare.paused"), *(render_command(cli, "resume", team) for team in teams)))
-        names = {team: f"{number}  {team}" for number, team in enumerate(teams, start=1)}
-        lines = {team: CandidateLine(self._console, self._moving, name) for team, name in names.items()}
-        endings = dict[TeamId, Ending]()
-
-        async def work(team: TeamId) -> None:
-            history, inner_cli = await read_history(cli.runtime, team), replace(cli, progress=lines[team])
-            try:
-                endings[team] = await follow(inner_cli, team, history, last_words=words)
-                ended = translate(f"states.{endings[team].status}")
-            except GreenroomError as error:  # the others go on
-                ended = explain(error)
-            self.note(lines.pop(team).render(ended).plain)
-
-        if self._console.is_terminal and not self._console.is_dumb_terminal and not self._is_silent:
-            self._moving.begin(lambda: Group(*(line.render() for line in lines.values())))
-        working = asyncio.gather(*map(work, teams))
+    async def work(number: int, team: TeamId) -> None:
+        name, history = f"{number}  {team}", await read_history(cli.runtime, team)
+        progress = Progress(console) if is_plain else CandidateProgress(console, name)
         try:
-            await asyncio.shield(working)
-        except asyncio.CancelledError:
-            self.note(translate("compare.pausing"), style="yellow")
-            working.cancel()
-            with suppress(asyncio.CancelledError):
-                await working
-            self.end()
-            self.note(words, style="bold")
-            cli.out.result("stopped", cli.stop.code, candidates=[{"team": team} for team in teams])
-            raise
-        finally:
-            self.end()
-        return endings
+            endings[team] = await follow(replace(cli, progress=progress), team, history, last_words=words)
+            ended = translate(f"states.{endings[team].status}")
+        except GreenroomError as error:  # the others go on
+            ended = explain(error)
+        stage = find_team_stage(history)
+        done, count = count_subtasks(stage) if stage is not None else (0, 0)
+        subtasks = translate("team_view.subtasks", done=done, count=count) if count else ""
+        text = " · ".join(filter(None, (ended, subtasks, summarise(history))))
+        cli.progress.note(strip_control_characters(f"{name}  {text}"))
 
-    async def follow_attended(self, cli: Invocation, teams: Sequence[TeamId]) -> Mapping[TeamId, Ending]:
-        """Run teams side by side, and ask the person what they wait for when all are at rest."""
-        endings = dict(await self.follow(cli, teams))
-        while cli.is_attended and (waiting := [team for team in endings if endings[team].status == "waiting"]):
-            try:
-                for team in waiting:
-                    self.note(team, style="bold")
-                    await ask_approvals(cli, team)
-            except PersonLeft:
-                break
-            endings |= await self.follow(cli, waiting)
-        return endings
+    working = asyncio.gather(*(work(number, team) for number, team in enumerate(teams, start=1)))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        cli.progress.note(translate("compare.pausing"), style="yellow")
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await working
+        cli.progress.note(words, style="bold")
+        cli.out.result("stopped", cli.stop.code, candidates=[{"team": team} for team in teams])
+        raise
+    return endings
+
+
+async def follow_attended_candidates(cli: Invocation, teams: Sequence[TeamId]) -> Mapping[TeamId, Ending]:
+    """Run teams side by side, and ask the person what they wait for when all are at rest."""
+    endings = dict(await follow_candidates(cli, teams))
+    while cli.is_attended and (waiting := [team for team in endings if endings[team].status == "waiting"]):
+        try:
+            for team in waiting:
+                cli.progress.note(team, style="bold")
+                await ask_approvals(cli, team)
+        except PersonLeft:
+            break
+        endings |= await follow_candidates(cli, waiting)
+    return endings

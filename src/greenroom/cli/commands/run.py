@@ -27,7 +27,7 @@ from greenroom.app.teams.start import LEAD, create_planned_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
 from greenroom.cli.commands.change import diff, discard, report_recovered
-from greenroom.cli.commands.compare import CandidatesView, read_candidate, show_comparison
+from greenroom.cli.commands.compare import follow_attended_candidates, read_candidate, show_comparison
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
@@ -306,7 +306,7 @@ async def _start_candidates(
     mode: ApplyMode,
 ) -> Exit:
     """Create runs of one request, follow them side by side, and compare those that ended. `caps` are for each."""
-    view = CandidatesView(cli.setup, cli.out)
+    view = RunView(cli.setup, cli.out)
     cli = replace(cli, progress=view)
     if not settle_checks(cli, cli.app.root, sandboxed=cli.app.may_run_checks):
         view.note(translate("run.plan_cancelled"), style="bold")
@@ -318,7 +318,7 @@ async def _start_candidates(
     view.note(_describe_limits(cli), style="dim")
     teams = [await create() for create in creations]
     cli.out.begin(candidates=teams)
-    return await _report_candidates(cli, await view.follow_attended(cli, teams), mode)
+    return await _report_candidates(cli, await follow_attended_candidates(cli, teams), mode)
 
 
 async def _report_candidates(cli: Invocation, endings: Mapping[TeamId, Ending], mode: ApplyMode) -> Exit:
