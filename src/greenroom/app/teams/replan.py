@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final
 
@@ -222,16 +222,19 @@ def _plan_round(
 
     Both are required, also if the review was not: what it found must change.
     """
-    plan, names = read_plan(state, stage), [part.name for part in stage.subtasks]
+    plan, parts = read_plan(state, stage), {part.name: part for part in stage.subtasks}
     first = next(part for part in stage.subtasks if part.agent == review.agent)
-    known = {part.id: _keep_end(part, stage) for part in plan.subtasks}
+    known = {  # a failed one is not tried again only because others are added
+        part.id: evolve(part, tries=parts[part.id].attempt) if parts[part.id].state == "failed" else part
+        for part in plan.subtasks
+    }
     fixes = list[PlannedSubtask]()
-    for writer, share in shares:
+    for (writer, share), name in zip(shares, _list_free_names("fix", 1, parts), strict=False):
         is_open = [part.name for part in stage.subtasks if part.agent == writer.agent and part.state in OPEN_STATES]
         paths = [fault.location.path for fault in share if writer.writes and is_inside(fault.location.path)]
         fix = evolve(
             known[writer.name],
-            id=_find_free_name("fix", 1, [*names, *(fix.id for fix in fixes)]),
+            id=name,
             name=translate("teams.fix_title", review=review.name),
             description=_describe_fix(review, share),
             dependencies=(review.name, *is_open),
@@ -241,15 +244,14 @@ def _plan_round(
         fixes.append(fix)
     again = evolve(
         known[review.name],
-        id=_find_free_name(first.name[:MAX_NAME_CHARS], 2, names),
+        id=next(_list_free_names(first.name[:MAX_NAME_CHARS], 2, parts)),
         description=f"{first.duty}\n{translate('teams.review_again', review=review.name)}",
         dependencies=(review.name, *(fix.id for fix in fixes)),
         required=True,
     )
-    waiting = {part.name for part in stage.subtasks if part.state == "init"}
     subtasks = [
         evolve(part, dependencies=tuple(again.id if need == review.name else need for need in part.dependencies))
-        if part.id in waiting
+        if parts[part.id].state == "init"
         else part
         for part in known.values()
     ]
@@ -258,15 +260,8 @@ def _plan_round(
     return build_replan(state, stage, new_plan, {**agents, again.id: review.agent})
 
 
-def _keep_end(part: PlannedSubtask, stage: Stage) -> PlannedSubtask:
-    """Return the plan of a subtask. A failed one is not tried again only because others are added."""
-    found = next(subtask for subtask in stage.subtasks if subtask.name == part.id)
-    return evolve(part, tries=found.attempt) if found.state == "failed" else part
-
-
-def _find_free_name(name: str, number: int, taken: Iterable[str]) -> str:
-    used = set(taken)
-    return next(f"{name}-{other}" for other in count(number) if f"{name}-{other}" not in used)
+def _list_free_names(name: str, number: int, taken: Container[str]) -> Iterator[str]:
+    return (found for other in count(number) if (found := f"{name}-{other}") not in taken)
 
 
 def _describe_fix(review: Subtask, share: Sequence[ReviewIssue]) -> str:
