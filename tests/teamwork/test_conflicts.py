@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from greenroom.core.base.errors import ModelFault, WorldFault
+from greenroom.core.base.errors import ModelFault, WorldFault, translate
 from greenroom.core.base.records import evolve, to_full_dict
+from greenroom.teamwork import conflicts
 from greenroom.teamwork.conflicts import (
     ConflictedFile,
     ConflictRung,
@@ -25,8 +26,10 @@ from greenroom.teamwork.conflicts import (
     propose_by_model,
     read_conflicts,
     resolve_file,
+    settle_by_person,
 )
-from greenroom.teamwork.merging.merge import merge_file
+from greenroom.teamwork.ladder import _settle
+from greenroom.teamwork.merging.merge import Merge, Resolution, merge_file
 from greenroom.teamwork.plan import TeamSettings
 
 LADDER = TeamSettings()
@@ -80,6 +83,8 @@ def test_the_only_change_drops_nothing(base: str, side: str) -> None:
         ("a\nimport os", "a\nimport os", "a\nimport os", ()),  # both added the same
         ("a\n    b", "a", "a\nb", ()),  # indentation does not count
         ("a\n\n", "a", "a", ()),
+        ("a\nb", "a\nc", "b\nc", ("a",)),  # both kept it
+        ("b", "a\nc", "b\nc", ()),  # one side removed it
     ],
 )
 def test_dropped_lines_are_counted(left: str, right: str, result: str, dropped: tuple[str, ...]) -> None:
@@ -102,6 +107,37 @@ def test_only_the_stretches_that_conflict_are_filled() -> None:
 def test_a_side_that_has_every_stretch_leaves_no_marker(base: str, left: str, right: str) -> None:
     merge = merge_file("a.txt", *(text.encode() for text in (base, left, right)))
     assert not has_markers(pick_stretches(merge, "left"))
+
+
+def test_code_that_refuses_its_own_merge_leaves_the_stretches_of_git() -> None:
+    keep = "".join(f"def keep{number}():\n    return {number}\n\n\n" for number in range(30))
+    base = f"first(aaaa, bbbb, cccc)\n{keep}second(aaaa, bbbb, cccc)\n"
+    left, right = base.replace("aaaa", "aaaa1").replace("return 7\n", "return 70\n"), base.replace("cccc", "cccc1")
+    file = ConflictedFile(path="m.py", base=base.encode(), left=left.encode(), right=right.encode())
+    (refused,) = merge_file("m.py", *(text.encode() for text in (base, left, right))).conflicts
+    assert refused.left == left, "all of the file"
+    merged = resolve(file, accept_model_merges=True)
+    merge = merged.by_code
+    assert merge is not None
+    assert [stretch.base.count("\n") for stretch in merge.conflicts] == [1, 1]
+    assert {stretch.why for stretch in merge.conflicts} == {"the sides changed the same lines in several places"}
+    later = resolve(file, conflict_strategy="timestamp")
+    assert later.content == right.replace("return 7\n", "return 70\n").encode(), (
+        "the other changes of the losing side are kept"
+    )
+
+
+def test_a_file_is_merged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = list[str]()
+
+    def count(path: str, *versions: bytes) -> Merge:
+        runs.append(path)
+        return merge_file(path, *versions)
+
+    monkeypatch.setattr(conflicts, "merge_file", count)
+    merged = resolve(ConflictedFile(path="once.py", base=b"a\n", left=b"b\n", right=b"c\n"))
+    assert merged.by_code is merged.by_code
+    assert runs == ["once.py"]
 
 
 # ---------------------------------------------------------------------------------------------------------- strategies
@@ -160,6 +196,31 @@ def test_a_threshold_above_the_measured_confidence_makes_a_proposal() -> None:
     assert not can_ask_model(unsure), "a model is not surer than code"
 
 
+@pytest.mark.parametrize(
+    ("base", "left", "right", "text"),
+    [
+        ("call(a, b, c)\n", "call(a1, b, c)\n", "call(a, b, c1)\n", b"call(a1, b, c1)\n"),
+        ('x = "a b"\n', 'x = "ab"\n', 'x = "a c"\n', b'x = "a c"\n'),
+        ("f(a, b)\n", "f(\n  a,\n  b)\n", "f(a, c)\n", b"f(a, c)\n"),
+    ],
+)
+def test_what_code_only_formats_or_joins_is_not_dropped(base: str, left: str, right: str, text: bytes) -> None:
+    versions = (version.encode() for version in (base, left, right))
+    file = ConflictedFile(**dict(zip(("base", "left", "right"), versions, strict=True)), path="m.js")
+    merged = resolve(file, auto_resolve_threshold=0.5)
+    assert (merged.content, merged.record.state, merged.record.dropped_lines) == (text, "resolved", ())
+    accepted = settle_by_person(resolve(file), "accept")
+    assert (accepted.record.state, accepted.record.dropped_lines) == ("resolved", ())
+
+
+def test_code_that_drops_a_line_is_a_proposal_at_any_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        conflicts, "merge_file", lambda *_: Merge("a\nb\n", (Resolution("structure", "both sides added entries", 0.9),))
+    )
+    merged = resolve(evolve(LISTS, path="lost.txt"), auto_resolve_threshold=0.0)
+    assert (merged.record.state, merged.record.dropped_lines) == ("proposed", ("c",))
+
+
 # ----------------------------------------------------------------------------------------------------- model and person
 
 
@@ -196,6 +257,11 @@ def test_a_proposal_that_does_not_parse_goes_to_a_person() -> None:
 def test_an_answer_that_does_not_fit_is_told_to_the_model(stretches: tuple[str, ...]) -> None:
     with pytest.raises(ModelFault, match=r"shop\.py"):
         propose_by_model(resolve(CLASH), stretches, "", LADDER)
+
+
+def test_a_text_that_lacks_what_both_sides_kept_drops_it() -> None:
+    merged = settle_by_person(resolve(CLASH), "", "    rate = 2\n    rate = 3\n    return 'store'\n")
+    assert merged.record.dropped_lines == ("def price():", "return rate", "def name():")
 
 
 def pick_left(file: ConflictedFile) -> bytes:
@@ -257,6 +323,34 @@ def test_what_code_leaves_goes_up_the_ladder(
     files: tuple[ConflictedFile, ...], settings: dict[str, object], following: str
 ) -> None:
     assert choose_next([resolve(file, **settings) for file in files], evolve(LADDER, **settings)) == following
+
+
+def test_a_person_names_a_subtask_and_gets_its_side_in_each_file() -> None:
+    api, docs, new = (evolve(TAX, subtask=name) for name in ("api", "Docs", "new"))
+    settings = evolve(LADDER, conflict_strategy="human")
+    files = [evolve(CLASH, path=path) for path in ("a.py", "b.py", "c.py")]
+    pairs = ((api, new), (new, api), (evolve(api, subtask="API"), evolve(new, subtask="api")))
+    merged = [resolve_file(file, *pair, settings) for file, pair in zip(files, pairs, strict=True)]
+    sides = [b"rate = 2", b"rate = 3", b"rate = 3"]
+    assert [side in (part.content or b"") for part, side in zip(_settle(merged, "api"), sides, strict=True)] == [
+        True
+    ] * 3
+    other = resolve_file(files[0], docs, new, settings)
+    assert b"rate = 2" in (_settle([other], "Docs")[0].content or b"")
+    with pytest.raises(WorldFault):
+        _settle([merged[0], other], "Docs")
+
+
+def test_what_a_person_writes_is_not_the_reason() -> None:
+    (done,) = _settle([resolve(CLASH)], '{"texts": {"shop.py": "SECRET"}}')
+    assert (done.record.why, done.content) == (translate("conflicts.written"), b"SECRET")
+    with pytest.raises(WorldFault, match=r"'' is not possible|no_choice"):
+        _settle([resolve(CLASH)], '{"texts": {"other.py": "SECRET"}}')
+
+
+def test_what_goes_back_to_its_author_has_both_versions_although_a_merge_was_proposed() -> None:
+    merged = propose_by_model(resolve(CLASH), ["    rate = 3\n"], "the later one", LADDER)
+    assert (merged.record.state, has_markers((merged.draft or b"").decode())) == ("proposed", True)
 
 
 # --------------------------------------------------------------------------------------------------------- the records

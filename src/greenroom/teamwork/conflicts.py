@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
@@ -12,13 +13,15 @@ import msgspec
 from greenroom.core.base.errors import Bug, ModelFault, WorldFault, translate
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.step import Step
+from greenroom.runs.verdict import INTEGRATED_KEY
+from greenroom.teamwork.merging.lines import WORD, split_chunks, split_lines
 from greenroom.teamwork.merging.merge import MARKERS, Merge, MergeConflict, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 from greenroom.teamwork.plan import TeamSettings
 
 ConflictType = Literal["file-modification", "api-inconsistency", "naming-conflict"]
 ConflictRung = Literal["git", "structure", "strategy", "model", "person", "author"]
-ConflictState = Literal["resolved", "proposed", "open", "sent back"]
+ConflictState = Literal["resolved", "proposed", "open", "sent back", "mended"]
 Severity = Literal["low", "medium", "high"]
 SideName = Literal["left", "right"]
 
@@ -31,6 +34,9 @@ CODE_STRATEGIES: Final = ("merge", "timestamp", "priority")
 MAX_MODEL_CHARS: Final = 200_000
 """The longest file whose conflicts a model is asked about."""
 
+MAX_KNOWN_MERGES: Final = 16
+"""How many merges by code are kept, so that none runs twice."""
+
 
 @record
 class ConflictRecord:
@@ -38,8 +44,8 @@ class ConflictRecord:
 
     `original` is the blob of the file before, `versions` are those of the two `subtasks`, `result` is that of the
     merge; without a file it is empty. `digest` identifies the three versions. `confidence` is None if the rung's is
-    unmeasured. `dropped_lines` were added by a subtask, and the result lacks them. What is *sent back* is mended by the
-    author.
+    unmeasured. `dropped_lines` are what the result lacks, although a subtask added them or both kept them. What is
+    *sent back* is mended by the author.
     """
 
     type: ConflictType
@@ -127,28 +133,48 @@ class FileMerge:
     @property
     def by_code(self) -> Merge | None:
         """What code makes of the text; None if the file is not text."""
-        texts = self.file.texts
-        return merge_file(self.file.path, *(text.encode() for text in texts)) if texts is not None else None
+        return merge_by_code(self.file)
 
     @property
     def draft(self) -> bytes | None:
-        """What a person or the author goes on with: the proposal, or else the text with markers."""
+        """What the author goes on with: what code merged, with both versions of the rest between markers."""
         merge = self.by_code
-        return self.content or (merge.text.encode() if merge else self.file.right)
+        return merge.text.encode() if merge else self.file.right
 
 
 # ------------------------------------------------------------------------------------------------------- the stretches
+
+
+@lru_cache(maxsize=MAX_KNOWN_MERGES)
+def merge_by_code(file: ConflictedFile) -> Merge | None:
+    """Return what code makes of a file; None if it is not text.
+
+    Code that doubts its own merge refuses the whole file. Then the conflicts are git's, with the reason of the doubt.
+    """
+    if (texts := file.texts) is None:
+        return None
+    merge = merge_file(file.path, *(text.encode() for text in texts))
+    if [stretch[:3] for stretch in merge.conflicts] != [texts]:
+        return merge
+    why = merge.conflicts[0].why
+    pairs = [
+        (chunk.result, MergeConflict("".join(chunk.base), "".join(chunk.left), "".join(chunk.right), why))
+        for chunk in split_chunks(*map(split_lines, texts))
+    ]
+    parts = ("".join(known) if known is not None else _add_markers(stretch) for known, stretch in pairs)
+    return Merge("".join(parts), (), tuple(stretch for known, stretch in pairs if known is None))
+
+
+def _add_markers(stretch: MergeConflict) -> str:
+    versions = [text + "\n" * (text[-1:] not in ("", "\n")) for text in (stretch.left, stretch.base, stretch.right)]
+    return "".join(map("".join, zip(MARKERS, (*versions, ""), strict=True)))
 
 
 def cut_known(merge: Merge) -> list[str]:
     """Return the known texts before, between and after the stretches that conflict."""
     parts, rest = list[str](), merge.text
     for conflict in merge.conflicts:
-        versions = [
-            text + "\n" * (text[-1:] not in ("", "\n")) for text in (conflict.left, conflict.base, conflict.right)
-        ]
-        block = "".join(map("".join, zip(MARKERS, (*versions, ""), strict=True)))
-        known, found, rest = rest.partition(block)
+        known, found, rest = rest.partition(_add_markers(conflict))
         if not found:
             raise Bug("A merge does not have the conflict that it names.")
         parts.append(known)
@@ -214,21 +240,36 @@ def has_markers(text: str) -> bool:
 
 
 def find_dropped_lines(base: str, left: str, right: str, result: str) -> tuple[str, ...]:
-    """Return the lines that a side added and the result lacks, without blank lines. Indentation does not count.
+    """Return the lines that the result lacks, although a side added them or both sides kept them.
 
-    A line that both sides added must be there once, a line that one side added and the other removed as often as both
-    changes together leave it.
+    Blank lines and indentation do not count. A line that both sides added must be there once, a line that one side
+    added and the other removed as often as both changes together leave it.
     """
-    before, ours, theirs, found = (
-        Counter(filter(None, map(str.strip, text.splitlines()))) for text in (base, left, right, result)
-    )
-    dropped = list[str]()
-    for line in (ours - before) | (theirs - before):
-        old, counts = before[line], (ours[line], theirs[line])
+    return _find_missing(*(map(str.strip, text.splitlines()) for text in (base, left, right, result)))
+
+
+def find_lost_lines(base: str, left: str, right: str, result: str) -> tuple[str, ...]:
+    """Return the dropped lines of a merge by code, without those that it formatted or whose words it kept.
+
+    A line that both sides edited is not in the result as one side wrote it, but both edits are.
+    """
+    texts = (base, left, right, result)
+    plain = _find_missing(*(("".join(line.split()) for line in text.splitlines()) for text in texts))
+    words = set(_find_missing(*(WORD.findall(text) for text in texts)))
+    dropped = [line for line in find_dropped_lines(*texts) if not words.isdisjoint(WORD.findall(line))]
+    return tuple(line for line in dropped if "".join(line.split()) in plain)
+
+
+def _find_missing(*versions: Iterable[str]) -> tuple[str, ...]:
+    """Return what the last version lacks of base, left and right."""
+    before, ours, theirs, found = (Counter(filter(str.strip, parts)) for parts in versions)
+    missing = list[str]()
+    for part in ours | theirs:
+        old, counts = before[part], (ours[part], theirs[part])
         wanted = max(counts) if min(counts) >= old else sum(counts) - old
-        if found[line] < wanted:
-            dropped.append(line)
-    return tuple(dropped)
+        if found[part] < wanted:
+            missing.append(part)
+    return tuple(missing)
 
 
 # ---------------------------------------------------------------------------------------------------------- the ladder
@@ -248,15 +289,16 @@ def resolve_file(file: ConflictedFile, left: ConflictSide, right: ConflictSide, 
     strategy, winner = settings.conflict_strategy, pick_winner(settings.conflict_strategy, left, right)
     found = describe_conflict(file, left, right, strategy)
     won = evolve(found, rung="strategy", state="resolved", why=_explain_winner(strategy, winner, left, right))
-    if (texts := file.texts) is None:
+    texts, merge = file.texts, merge_by_code(file)
+    if texts is None or merge is None:
         return FileMerge(file=file, record=won if winner else found, content=file.pick(winner) if winner else None)
-    merge = merge_file(file.path, *(text.encode() for text in texts))
     is_sure = strategy in CODE_STRATEGIES and merge.confidence >= settings.auto_resolve_threshold
     why = "; ".join(dict.fromkeys(part.why for part in merge.conflicts or merge.resolutions))
     if not merge.conflicts:
-        state: ConflictState = "resolved" if is_sure else "proposed"
-        done = evolve(found, rung="structure", confidence=merge.confidence, severity="low", state=state, why=why)
-        return _merge_text(file, done, texts, merge.text)
+        done = evolve(found, rung="structure", confidence=merge.confidence, severity="low", why=why)
+        merged = _merge_text(file, done, texts, merge.text)
+        state: ConflictState = "resolved" if is_sure and not merged.record.dropped_lines else "proposed"
+        return evolve(merged, record=evolve(merged.record, state=state))
     if winner is None or not is_sure:
         return FileMerge(file=file, record=evolve(found, why=why))
     return _merge_text(file, won, texts, pick_stretches(merge, winner))
@@ -284,7 +326,8 @@ def _explain_winner(strategy: str, winner: SideName | None, left: ConflictSide, 
 
 
 def _merge_text(file: ConflictedFile, found: ConflictRecord, texts: tuple[str, str, str], text: str) -> FileMerge:
-    dropped = find_dropped_lines(*texts, text)
+    find = find_lost_lines if found.rung == "structure" else find_dropped_lines
+    dropped = find(*texts, text)
     return FileMerge(file=file, record=evolve(found, dropped_lines=dropped), content=text.encode())
 
 
@@ -327,9 +370,12 @@ def settle_by_person(merged: FileMerge, choice: str, text: str | None = None) ->
         content = merged.content
     else:
         raise WorldFault("conflicts.no_choice", path=path, choice=choice)
-    dropped = find_dropped_lines(*texts, content.decode()) if texts is not None and content is not None else ()
-    done = evolve(merged.record, rung="person", confidence=None, state="resolved", dropped_lines=dropped)
-    return evolve(merged, record=evolve(done, why=translate("conflicts.by_person", choice=choice)), content=content)
+    dropped = merged.record.dropped_lines
+    if content != merged.content:
+        dropped = find_dropped_lines(*texts, content.decode()) if texts is not None and content is not None else ()
+    why = translate("conflicts.by_person", choice=choice) if text is None else translate("conflicts.written")
+    done = evolve(merged.record, rung="person", confidence=None, state="resolved", dropped_lines=dropped, why=why)
+    return evolve(merged, record=done, content=content)
 
 
 def apply_settled(merged: FileMerge, settled: FileMerge) -> FileMerge:
@@ -381,10 +427,17 @@ def read_conflicts(data: object) -> tuple[ConflictRecord, ...]:
 
 
 def collect_conflicts(steps: Iterable[Step]) -> list[ConflictRecord]:
-    """Return the conflicts of a run from its ended steps, oldest first, each with its newest state."""
+    """Return the conflicts of a run from its ended steps, oldest first, each with its newest state.
+
+    What was not resolved when the work of its subtask is merged, its author has mended.
+    """
     found = dict[tuple[str | None, ...], ConflictRecord]()
     for step in steps:
-        for conflict in read_conflicts((step.result or {}).get(CONFLICTS_KEY)):
+        result = step.result or {}
+        for key in [key for key in found if INTEGRATED_KEY in result and key[0] == step.subtask_id]:
+            if found[key].state != "resolved":
+                found[key] = evolve(found[key], state="mended")
+        for conflict in read_conflicts(result.get(CONFLICTS_KEY)):
             what = "" if conflict.type == "file-modification" else conflict.description
             found[step.subtask_id, conflict.type, conflict.path, what] = conflict
     return list(found.values())

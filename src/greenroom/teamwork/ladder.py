@@ -17,7 +17,6 @@ from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import Data, evolve, to_full_dict
 from greenroom.core.base.text import add_fence
 from greenroom.core.ports.executor import Outcome, StepContext
-from greenroom.core.ports.tool import Target
 from greenroom.core.ports.workspace import MAIN_THREAD, Conflicts, Workspace
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, StepTerms, Work
@@ -244,10 +243,6 @@ class ProposeMergeTool(CardedTool):
     def __init__(self, settings: TeamSettings) -> None:
         self._settings = settings
 
-    def targets(self, _: Data) -> tuple[Target, ...]:
-        """Return nothing: it only reads the answer."""
-        return ()
-
     async def run(self, context: StepContext) -> Outcome:
         """Hand the answer to the step behind it; there, look at it. Without a usable answer, ask a person."""
         step, given = context.step, context.step.work.instruction_content or {}
@@ -308,10 +303,6 @@ class SettleConflictTool(CardedTool):
     def __init__(self, settings: TeamSettings) -> None:
         self._settings = settings
 
-    def targets(self, _: Data) -> tuple[Target, ...]:
-        """Return nothing: it only reads the answer."""
-        return ()
-
     def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Ask for a choice in words."""
         if not self._settings.fallback_to_human:
@@ -348,15 +339,20 @@ def _settle(merged: Sequence[FileMerge], answer: str) -> list[FileMerge]:
         given = msgspec.json.decode(answer, type=Settlement) if answer.startswith("{") else Settlement()
     except msgspec.MsgspecError as error:
         raise WorldFault("conflicts.no_settlement", error=error) from None
-    left, right = merged[0].record.subtasks
-    words = {**dict.fromkeys(YES_WORDS - {""}, "accept"), left: "left", right: "right"}
-    word = words.get(answer.lower(), answer.lower())
-    return [
-        settle_by_person(part, given.choices.get(part.file.path, word), given.texts.get(part.file.path))
-        if part.record.state != "resolved"
-        else part
-        for part in merged
-    ]
+    rest, done = "" if answer.startswith("{") else answer, list[FileMerge]()
+    for part in merged:
+        path, is_open = part.file.path, part.record.state != "resolved"
+        choice = _read_choice(part, given.choices.get(path, rest))
+        done.append(settle_by_person(part, choice, given.texts.get(path)) if is_open else part)
+    return done
+
+
+def _read_choice(merged: FileMerge, answer: str) -> str:
+    """Return what a person chose for a file. The name of a subtask is the side that it has in this file."""
+    left, right = merged.record.subtasks
+    words = {**dict.fromkeys(YES_WORDS - {""}, "accept"), left.lower(): "left", right.lower(): "right"}
+    words |= {left: "left", right: "right"}
+    return words.get(answer) or words.get(answer.lower(), answer.lower())
 
 
 def render_question(step: Step, run: str) -> str:
