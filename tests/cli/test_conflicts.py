@@ -89,6 +89,19 @@ def test_a_person_without_a_terminal_reads_what_to_type(team: TeamId, greenroom:
     assert end() == {"shop/tax.py": SECOND}
     done = greenroom("conflicts", team)
     assert (done.code, "person" in done.out) == (0, True)
+    assert "shop/tax.py: The result lacks: return price * 0.2\n" in done.out
+
+
+def test_the_report_says_how_a_conflict_was_merged_and_what_was_lost(
+    team: TeamId, greenroom: Type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert greenroom("answer", team, "code-2").code == 0
+    assert end() == {"shop/tax.py": SECOND}
+    words = "shop/tax.py (code-writer-1, code-writer-2): merged, person. a person chose: right The result lacks: return"
+    assert f"{words} price * 0.2\n" in greenroom("report", team).out
+    assert "The result lacks: return price \\* 0.2\n" in greenroom("report", team, "--markdown").out
+    monkeypatch.setenv("GREENROOM_LANGUAGE", "zh")
+    assert "已合并, 人" in greenroom("report", team).out
 
 
 def test_yes_accepts_and_no_is_asked_again(team: TeamId, greenroom: Type) -> None:
@@ -132,7 +145,7 @@ def test_a_person_edits_until_no_marker_is_left(
     team: TeamId, greenroom: Type, typed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     editor = tmp_path / "editor"
-    twice = 'if [ -e "$0.once" ]; then echo "RATE = 1" > "$1"; else echo "<<<<<<< left" > "$1"; fi'
+    twice = 'if [ -e "$0.once" ]; then printf "RATE = 1\\r\\n" > "$1"; else echo "<<<<<<< left" > "$1"; fi'
     editor.write_text(f'#!/bin/sh\n{twice}\n: > "$0.once"\n')
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
@@ -141,6 +154,10 @@ def test_a_person_edits_until_no_marker_is_left(
     assert ended.code == 0, ended.err
     assert "shop/tax.py still has conflict markers." in ended.err
     assert end() == {"shop/tax.py": "RATE = 1\n"}
+    (found,) = cast(
+        "list[dict[str, object]]", greenroom("conflicts", "last", "--output-format", "json").json["conflicts"]
+    )
+    assert (found["result"], found["why"]) == ("RATE = 1\r\n", "written by a person"), "the lines end as they did"
 
 
 def test_a_person_drops_the_work(team: TeamId, greenroom: Type, typed: list[str]) -> None:

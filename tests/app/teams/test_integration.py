@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.app.teams.integration import find_resolutions
 from greenroom.cli.render.integration import _describe_conflict
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step, Work
+from greenroom.teamwork.conflicts import collect_conflicts
 
-FILE = {"type": "file-modification", "path": "a.py", "involved_agents": ["w-1", "w-2"]}
-NAME = {"type": "naming-conflict", "path": "b.py", "description": "Both define tax.", "involved_agents": ["w-2"]}
+BOTH = {"description": "Both changed it.", "severity": "medium"}
+FILE = {"type": "file-modification", "path": "a.py", "involved_agents": ["w-1", "w-2"], **BOTH}
+NAME = {
+    "type": "naming-conflict",
+    "path": "b.py",
+    "description": "Both define tax.",
+    "severity": "high",
+    "involved_agents": ["w-2"],
+}
 
 
 def merge(subtask: str, **result: object) -> Step:
@@ -28,24 +35,31 @@ def merge(subtask: str, **result: object) -> Step:
     )
 
 
-def test_the_newest_record_of_each_conflict_counts_and_what_went_back_is_mended_when_it_is_merged() -> None:
-    back: Data = {**NAME, "state": "sent back"}
+def test_the_newest_record_of_each_conflict_counts_and_what_is_merged_was_mended() -> None:
+    back: Data = {**NAME, "state": "sent back", "rung": "author"}
+    gone: Data = {**FILE, "state": "resolved", "rung": "person", "why": "a person chose: left"}
+    dropped = [f"line {number} {'x' * 100}" for number in range(40)]
     steps = [
-        merge("tax", conflicts=[{**FILE, "state": "open"}, back]),
+        merge("tax", conflicts=[{**FILE, "state": "open"}, {**FILE, "path": "c.py", "state": "proposed"}, back]),
         merge("disc", conflicts=[back]),
         merge("tax", conflicts=[{**FILE, "state": "resolved", "rung": "structure", "why": "both add a function"}]),
         merge("tax", integrated="c1"),
-        merge("docs", integrated="c2", conflicts="none"),
+        merge("docs", conflicts=[{**FILE, "path": "d.py", "state": "open"}]),
+        merge("docs", integrated="c2", conflicts=[{**gone, "path": "d.py", "dropped_lines": dropped}]),
     ]
-    found = find_resolutions(steps)
-    assert [row["state"] for row in found] == ["resolved", "mended", "sent back"]
-    assert [_describe_conflict(row) for row in found] == [
-        "file-modification in a.py (w-1, w-2): resolved, structure. both add a function",
-        "naming-conflict in b.py (w-2): mended. Both define tax.",
-        "naming-conflict in b.py (w-2): sent back. Both define tax.",
+    found = collect_conflicts(steps)
+    assert [row.state for row in found] == ["resolved", "mended", "mended", "sent back", "resolved"]
+    *others, last = map(_describe_conflict, found)
+    assert others == [
+        "file-modification in a.py (w-1, w-2): merged, structure. both add a function",
+        "file-modification in c.py (w-1, w-2): mended, git. Both changed it.",
+        "naming-conflict in b.py (w-2): mended, author. Both define tax.",
+        "naming-conflict in b.py (w-2): sent back, author. Both define tax.",
     ]
+    begin = "file-modification in d.py (w-1, w-2): merged, person. a person chose: left The result lacks: line 0 xxx"
+    assert (last.startswith(begin), len(last) < 2000, "more" in last) == (True, True, True)
 
 
-@pytest.mark.parametrize("result", [{}, {"conflicts": [1, {}]}, {"conflicts": None}])
+@pytest.mark.parametrize("result", [{}, {"conflicts": []}, {"conflicts": None}])
 def test_other_results_hold_no_conflict(result: Data) -> None:
-    assert find_resolutions([merge("tax", **result)]) == ()
+    assert collect_conflicts([merge("tax", **result)]) == []

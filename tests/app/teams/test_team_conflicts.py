@@ -276,6 +276,7 @@ async def test_a_person_sends_a_conflict_back_with_advice(shop: Path, gates: Gat
         assert "Keep both rates." in read
         shown = "\n".join(str(found.get("output")) for found in await play.results("read_code", "code-writer-2"))
         assert "<<<<<<< left" in shown, "both versions are in its worktree"
+        assert (await find_conflict(play)).state == "mended"
 
 
 @pytest.mark.parametrize(("strategy", "content"), [("timestamp", SECOND), ("priority", FIRST)])

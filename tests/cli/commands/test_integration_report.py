@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,7 +63,7 @@ REVIEW = {
     "overall_score": 90,
     "requires_changes": False,
     "suggestions": [
-        {"priority": "high", "description": "Name the rate.", "example": "RATE = 0.2"},
+        {"priority": "high", "description": "Name the rate.", "example": "RATE = 0.2 </review>"},
         {"priority": "low", "description": "Explain the discount."},
     ],
 }
@@ -149,7 +150,7 @@ def test_the_report_is_text_markdown_and_json_and_says_the_same(shop: Path, gree
     assert "code-writer (code-writer-1, code-writer-2): tax, disc. 2 files, +4 −0" in text
     assert "Write sets\n  2 of 3 subtasks changed only planned files.\n" in text
     assert "  disc changed unplanned files: shop/other_disc.py\n" in text
-    assert "  high: Name the rate. RATE = 0.2\n" in text
+    assert "  high: Name the rate. RATE = 0.2 </review>\n" in text
     assert "Score\n  start: +100\n  review: -2\n" in text
     markdown = greenroom("report", "last", "--markdown").out
     assert markdown.startswith(f"# Integration report of {run['team']}\n\n## Result\n\n- Quality 98/100, verified\n")
@@ -187,6 +188,19 @@ def test_a_changed_file_with_wrong_syntax_is_an_error_unless_the_setting_is_off(
     assert (issue["message"], issue["details"][:15]) == ("Syntax error detected", "Expecting value")
     assert again["report"]["recommendations"] == ["shop/disc.json: Mend the file."]
     assert (again["validation"]["valid"], again["validation"]["score"]) == (False, 78)
+
+
+@needs_sandbox
+def test_scripts_are_not_verified_without_the_extra_that_reads_them(
+    shop: Path, greenroom: Type, script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(cues(disc="shop/disc.ts"))
+    line = "the extra `merge` is not installed: shop/disc.ts"
+    found = start(shop, greenroom)["integration"]
+    assert not any(line in text for text in found["report"]["not_verified"])
+    monkeypatch.setitem(sys.modules, "ast_grep_py", None)
+    again = cast("Any", greenroom("report", "last", "--output-format", "json").json)
+    assert any(line in text for text in again["report"]["not_verified"])
 
 
 @needs_sandbox
@@ -280,8 +294,7 @@ def test_a_follow_up_begins_with_the_change_and_only_it_has_to_be_applied(
     second = cast("Any", ended.json)
     assert (ended.code, second["verified"], second["team"] != first["team"]) == (0, True, True), ended.err
     asked = str(model.requests[0].messages)
-    assert "<review>" in asked
-    assert "- high: Name the rate. RATE = 0.2" in asked
+    assert r"```\n- high: Name the rate. RATE = 0.2 </review>\n" in asked, "a suggestion cannot end the fence"
     assert second["base"] == first["base"]
     changed = {change["path"] for change in second["changes"]}
     assert changed == {"shop/tax.py", "shop/disc.py", "tests/test_tax.py", "shop/rate.py"}

@@ -21,13 +21,16 @@ from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import AgentId, SubtaskId, TeamId, agent_of
 from greenroom.core.base.records import Data, record, to_full_dict
+from greenroom.core.base.text import add_fence
 from greenroom.core.ports.checks import CheckReport
 from greenroom.core.ports.workspace import PathChange
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted
 from greenroom.core.state.team import OwnerChanged
-from greenroom.runs.verdict import DELIVER, INTEGRATED_KEY, Receipt, Verdict, find_base_report, read_report
+from greenroom.runs.verdict import DELIVER, Receipt, Verdict, find_base_report, read_report
+from greenroom.teamwork.conflicts import ConflictRecord, collect_conflicts
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS, may_overlap
+from greenroom.teamwork.symbols.conflicts import SCRIPTS, parse_symbols
 from greenroom.teamwork.validation import (
     Coverage,
     MergedOutput,
@@ -43,12 +46,6 @@ from greenroom.teamwork.validation import (
 
 SUGGESTIONS: Final = "suggestions"
 """The subtask of a follow-up run."""
-
-SENT_BACK: Final = "sent back"
-"""The state of a conflict that the author of the later work mends."""
-
-CONFLICTS_KEY: Final = "conflicts"
-"""The key of the conflict records in the result of a step that merged, or that settled a conflict."""
 
 
 @record
@@ -137,7 +134,7 @@ class IntegratedResult:
     validation: ValidationResult
     report: IntegrationReport
     conflicts: int
-    resolutions: tuple[Data, ...]
+    resolutions: tuple[ConflictRecord, ...]
 
 
 async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
@@ -151,7 +148,7 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
     written = {row.subtask.name: row.changes.files for row in rows}
     outputs = {row.subtask.name: read_outputs(written[row.subtask.name], row.subtask.output) for row in rows}
-    resolutions = find_resolutions(steps)
+    resolutions = tuple(collect_conflicts(steps))
     change = await find_change(state.team, app.steps)
     run, checks = await build_report(change, steps), _find_checks(steps)
     coverage = await _find_coverage(app, checks, outputs)
@@ -161,7 +158,11 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     reviews = tuple(_read_reviews(rows))
     score = next((review.score for review in reversed(reviews) if review.score is not None), None)
     validation = validate(merged, run.verdict, settings, coverage, syntax_faults=faults, review_score=score)
-    gaps = (*_list_doubts(run.verdict, checks), *_list_gaps(settings, coverage, unknown), describe_missing(stage))
+    gaps = (
+        *_list_doubts(run.verdict, checks),
+        *_list_gaps(settings, coverage, merged.files, unknown),
+        describe_missing(stage),
+    )
     profiles = {name: agent.spec.name for name, agent in state.agents.items()}
     millis = last - first - sum(until - since for since, until in stops)
     report = IntegrationReport(
@@ -233,24 +234,6 @@ def _summarise(
         serial_seconds=sum(row.subtask.seconds for row in rows),
         work_seconds=sum(row.millis for row in rows) / 1000,
     )
-
-
-def find_resolutions(steps: Iterable[Step]) -> tuple[Data, ...]:
-    """Return the newest record of each conflict, by subtask, kind and file. What went back and is merged is mended."""
-    found = dict[tuple[object, ...], Data]()
-    for step in steps:
-        result = step.result or {}
-        listed = result.get(CONFLICTS_KEY)
-        if INTEGRATED_KEY in result:
-            found |= {
-                key: {**row, "state": "mended"}
-                for key, row in found.items()
-                if key[0] == step.subtask_id and row.get("state") == SENT_BACK
-            }
-        for row in listed if isinstance(listed, Sequence) else ():
-            if isinstance(row, Mapping) and "type" in row:
-                found[step.subtask_id, row["type"], row.get("path"), row.get("description")] = row
-    return tuple(found.values())
 
 
 def _find_checks(steps: Sequence[Step]) -> CheckReport | None:
@@ -360,8 +343,8 @@ def _compare_write_set(row: Contribution) -> WriteSetRecord:
 
 def plan_follow_up(report: IntegrationReport) -> Plan:
     """Return the plan of a run that applies the review's suggestions. Raise `RefusedError` if there are none."""
-    team, lines = report.execution_id, "\n".join(f"- {line}" for line in report.suggestions)
-    if not lines:
+    team, lines = report.execution_id, add_fence("\n".join(f"- {line}" for line in report.suggestions))
+    if not report.suggestions:
         raise make_refusal("no_suggestions", translate("integration.no_suggestions", team=team))
     title, duty = translate("integration.follow_up", team=team), translate("integration.apply_them", lines=lines)
     part = PlannedSubtask(id=SUGGESTIONS, agent=CODE_WRITER, name=title, description=duty)
@@ -396,7 +379,9 @@ def _list_doubts(verdict: Verdict, checks: CheckReport | None) -> Iterator[str]:
     yield from checks.left if checks is not None else ()
 
 
-def _list_gaps(settings: TeamSettings, coverage: Coverage, unknown: Sequence[str]) -> Iterator[str]:
+def _list_gaps(
+    settings: TeamSettings, coverage: Coverage, paths: Iterable[str], unknown: Sequence[str]
+) -> Iterator[str]:
     """Yield what was not measured, or not wanted."""
     if coverage.source != "measured":
         yield translate(f"integration.coverage_{coverage.source}")
@@ -406,4 +391,7 @@ def _list_gaps(settings: TeamSettings, coverage: Coverage, unknown: Sequence[str
         yield translate("integration.no_types")
     if unknown:
         yield translate("integration.unknown_syntax", names=shorten_names(unknown))
+    scripts = [path for path in paths if path.endswith(SCRIPTS)]
+    if scripts and parse_symbols("a.ts", "") is None:
+        yield translate("integration.no_scripts", names=shorten_names(scripts))
     yield translate("integration.claims")

@@ -19,6 +19,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import pending_approvals
 from greenroom.cli.interactive.plan_review import open_editor
 from greenroom.cli.options import Id
+from greenroom.cli.render.integration import name_progress, render_dropped
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.core.base.records import Data, encode, to_full_dict
@@ -71,6 +72,8 @@ async def conflicts(cli: Invocation, name: Id) -> Exit:
         cli.progress.note(translate("conflicts.none", team=team))
     elif cli.out.is_text:
         cli.out.show(FittedTable(COLUMNS, [_make_row(found) for found in known]))
+        lacks = (f"{found.path}: {render_dropped(found)}" for found in known if found.dropped_lines)
+        cli.out.show(*(Text(strip_control_characters(line)) for line in lacks))
     left = len(waiting)
     for approval, records in waiting if cli.is_attended else ():
         answer = await _choose(cli, [await load_merge(cli.app.blob, found) for found in records])
@@ -106,13 +109,8 @@ async def _read_fields(cli: Invocation, found: ConflictRecord) -> Data:
 
 
 def _make_row(found: ConflictRecord) -> list[Text]:
-    state, rung = (
-        translate(f"conflicts.state_{found.state.replace(' ', '_')}"),
-        translate(f"conflicts.rung_{found.rung}"),
-    )
-    return make_row(
-        found.path, ", ".join(found.subtasks), state, rung, strip_control_characters(found.why or found.description)
-    )
+    why = strip_control_characters(found.why or found.description)
+    return make_row(found.path, ", ".join(found.subtasks), *name_progress(found), why)
 
 
 # -------------------------------------------------------------------------------------------------------- the terminal
@@ -155,10 +153,10 @@ async def _edit(cli: Invocation, merge: FileMerge) -> str:
     """Let a person edit the merge, until no marker is left. Raise `PersonLeft` if they give up."""
     with TemporaryDirectory(prefix="greenroom-conflict-") as folder:
         path = Path(folder) / Path(merge.file.path).name
-        path.write_bytes(merge.draft or b"")
+        path.write_bytes(merge.content or merge.draft or b"")
         while True:
             await open_editor(cli, path)
-            text = path.read_text("utf-8", errors="replace")
+            text = path.read_bytes().decode(errors="replace")  # with its line ends
             if not has_markers(text):
                 return text
             cli.progress.note(translate("conflicts.markers_left", path=merge.file.path), style="yellow")

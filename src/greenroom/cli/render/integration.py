@@ -11,12 +11,13 @@ from greenroom.app.messages import count_things, shorten_names, to_one_line, tra
 from greenroom.app.runs.report import render_receipt
 from greenroom.app.teams.integration import IntegratedResult, ProfileContribution, ReviewScore, WriteSetRecord
 from greenroom.cli.render.team import format_duration
-from greenroom.core.base.records import Data
+from greenroom.teamwork.conflicts import ConflictRecord
 from greenroom.teamwork.validation import ValidationIssue
 
 Section: TypeAlias = tuple[str, Sequence[str]]
 """A heading and its lines."""
 
+MAX_LINE_CHARS: Final = 80
 _MARKDOWN: Final = re.compile(r"([\\*_<>\[\]|#])")
 
 
@@ -113,16 +114,27 @@ def _describe_issue(issue: ValidationIssue) -> str:
     return translate("integration.issue", message=issue.message, suggestion=issue.suggestion, **values)
 
 
-def _describe_conflict(row: Data) -> str:
-    names = row.get("involved_agents")
-    agents = shorten_names([str(name) for name in names]) if isinstance(names, Sequence) else ""
-    how = ", ".join(str(row[key]) for key in ("state", "rung") if row.get(key))
-    known = {
-        "type": row.get("type"),
-        "path": row.get("path") or "–",
-        "why": row.get("why") or row.get("description", ""),
-    }
-    return translate("integration.conflict", agents=agents, how=how, **known)
+def _describe_conflict(found: ConflictRecord) -> str:
+    text = translate(
+        "integration.conflict",
+        type=found.type,
+        path=found.path or "–",
+        agents=shorten_names(found.involved_agents),
+        how=", ".join(name_progress(found)),
+        why=found.why or found.description,
+    )
+    return f"{text} {render_dropped(found)}" if found.dropped_lines else text
+
+
+def name_progress(found: ConflictRecord) -> tuple[str, str]:
+    """Return the state of a conflict and the rung of the ladder that it reached, for a person."""
+    state = translate(f"conflicts.state_{found.state.replace(' ', '_')}")
+    return state, translate(f"conflicts.rung_{found.rung}")
+
+
+def render_dropped(found: ConflictRecord) -> str:
+    """Render the first lines that the result of a conflict lacks."""
+    return translate("conflicts.lacks", lines=shorten_names([line[:MAX_LINE_CHARS] for line in found.dropped_lines]))
 
 
 def _describe_review(row: ReviewScore) -> str:
