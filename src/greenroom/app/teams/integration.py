@@ -15,17 +15,15 @@ from greenroom.app.messages import shorten_names, to_one_line, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.report import build_report
 from greenroom.app.runs.workspaces import RunChange, find_change
-from greenroom.app.teams.report import Contribution, describe_missing, find_stage, list_contributions
+from greenroom.app.teams.report import Contribution, RunFigures, describe_missing, find_stage, list_contributions
 from greenroom.app.teams.start import CODE_WRITER
-from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import make_refusal
-from greenroom.core.base.ids import AgentId, SubtaskId, TeamId, agent_of
+from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data, record, to_full_dict
 from greenroom.core.base.text import add_fence
 from greenroom.core.ports.checks import CheckReport
 from greenroom.core.ports.workspace import PathChange
-from greenroom.core.state.step import Step, StepEnded, StepInterrupted
-from greenroom.core.state.team import OwnerChanged
+from greenroom.core.state.step import Step
 from greenroom.runs.verdict import DELIVER, Receipt, Verdict, find_base_report, read_report
 from greenroom.teamwork.conflicts import ConflictRecord, collect_conflicts
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
@@ -34,7 +32,6 @@ from greenroom.teamwork.symbols.conflicts import SCRIPTS, parse_symbols
 from greenroom.teamwork.validation import (
     Coverage,
     MergedOutput,
-    ValidationIssue,
     ValidationResult,
     classify_file,
     find_syntax_fault,
@@ -85,16 +82,6 @@ class ProfileContribution:
 
 
 @record
-class ReviewScore:
-    """What a review said. Each round is a subtask."""
-
-    subtask: str
-    score: int | None
-    issues: int
-    requires_changes: bool
-
-
-@record
 class WriteSetRecord:
     """What a subtask was expected to change, and what it changed: `outside` was not planned, `unused` not needed."""
 
@@ -109,7 +96,7 @@ class WriteSetRecord:
 class IntegrationReport:
     """The report of a team run. `agent_contributions` are by profile, `summaries` are the agents' own, by subtask.
 
-    `suggestions` are lines of the last reviews. `not_verified` are sentences.
+    Each round of the `reviews` is a subtask. `suggestions` are lines of the last ones. `not_verified` are sentences.
     """
 
     execution_id: str
@@ -118,7 +105,7 @@ class IntegrationReport:
     validation_result: ValidationResult
     recommendations: tuple[str, ...]
     checks: tuple[Receipt, ...]
-    reviews: tuple[ReviewScore, ...]
+    reviews: tuple[Data, ...]
     suggestions: tuple[str, ...]
     write_sets: tuple[WriteSetRecord, ...]
     summaries: Mapping[str, str]
@@ -143,8 +130,10 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     stage, steps = await find_stage(app.runtime, state), await app.steps(team)
     if stage is None:
         raise make_refusal("no_team_run", translate("integration.no_team_run", team=team))
-    spent, stops, first, last = await _read_figures(app, team, steps)
-    everything = list_contributions(stage, steps, spent, last, stops)
+    figures, subtasks = RunFigures(), {step.step_id: step.subtask_id for step in steps}
+    async for logged in app.runtime.events(team):
+        figures.count(logged.event, subtasks.get)
+    everything = list_contributions(stage, steps, figures.spent_on, figures.at, figures.stops)
     rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
     written = {row.subtask.name: row.changes.files for row in rows}
     outputs = {row.subtask.name: read_outputs(written[row.subtask.name], row.subtask.output) for row in rows}
@@ -155,24 +144,26 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     tests_added = _count_new_tests(find_base_report(steps), checks)
     merged = merge_outputs(written, run.diff.changes, run.verdict.receipts, coverage, tests_added)
     faults, unknown = await _check_syntax(change, run.diff.changes) if settings.validate_syntax else ({}, ())
-    reviews = tuple(_read_reviews(rows))
-    score = next((review.score for review in reversed(reviews) if review.score is not None), None)
-    validation = validate(merged, run.verdict, settings, coverage, syntax_faults=faults, review_score=score)
+    scores = [row.review.overall_score for row in rows if row.review and row.review.overall_score is not None]
+    validation = validate(
+        merged, run.verdict, settings, coverage, syntax_faults=faults, review_score=scores[-1] if scores else None
+    )
     gaps = (
         *_list_doubts(run.verdict, checks),
         *_list_gaps(settings, coverage, merged.files, unknown),
         describe_missing(stage),
     )
     profiles = {name: agent.spec.name for name, agent in state.agents.items()}
-    millis = last - first - sum(until - since for since, until in stops)
     report = IntegrationReport(
         execution_id=team,
-        summary=_summarise(rows, merged, coverage, verdict=run.verdict.state, millis=millis, spent=spent.values()),
+        summary=_summarise(rows, merged, coverage, run.verdict.state, figures),
         agent_contributions=_sum_contributions(rows, profiles),
         validation_result=validation,
-        recommendations=tuple(dict.fromkeys(map(_recommend, validation.issues))),
+        recommendations=tuple(
+            dict.fromkeys(": ".join(filter(None, (issue.file, issue.suggestion))) for issue in validation.issues)
+        ),
         checks=run.verdict.receipts,
-        reviews=reviews,
+        reviews=tuple(_list_reviews(rows)),
         suggestions=list_suggestions(rows),
         write_sets=tuple(_compare_write_set(row) for row in rows if row.subtask.writes and row.changes.file_count),
         summaries={row.subtask.name: row.subtask.summary for row in rows},
@@ -188,34 +179,12 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     )
 
 
-async def _read_figures(
-    app: AppContext, team: TeamId, steps: Iterable[Step]
-) -> tuple[Mapping[tuple[AgentId, SubtaskId | None], Amounts], Sequence[tuple[int, int]], int, int]:
-    """Return what was spent on each subtask, when no process ran the team, and the first and last time."""
-    subtasks = {step.step_id: step.subtask_id for step in steps}
-    spent, stops = dict[tuple[AgentId, SubtaskId | None], Amounts](), list[tuple[int, int]]()
-    first = last = 0
-    async for logged in app.runtime.events(team):
-        match logged.event:
-            case StepEnded() | StepInterrupted() as ended:
-                part = (agent_of(ended.step_id), subtasks.get(ended.step_id))
-                spent[part] = spent.get(part, NOTHING).plus(ended.spent)
-            case OwnerChanged(at=at) if last:
-                stops.append((last, at))
-            case _:
-                pass
-        first, last = first or logged.event.at, logged.event.at
-    return spent, stops, first, last
-
-
 def _summarise(
     rows: Sequence[Contribution],
     merged: MergedOutput,
     coverage: Coverage,
-    *,
     verdict: str,
-    millis: int,
-    spent: Iterable[Amounts],
+    figures: RunFigures,
 ) -> IntegrationSummary:
     states = [row.subtask.state for row in rows]
     return IntegrationSummary(
@@ -223,14 +192,14 @@ def _summarise(
         total_subtasks=len(rows),
         completed_subtasks=states.count("finished"),
         failed_subtasks=states.count("failed"),
-        total_duration=millis / 1000,
+        total_duration=figures.millis / 1000,
         files_modified=len(merged.files),
         lines_changed=sum(file.added + file.removed for file in merged.files.values()),
         tests_added=merged.metrics["tests_added"],
         coverage=coverage.percent,
         coverage_source=coverage.source,
         verdict=verdict,
-        cost=sum(amounts.money for amounts in spent) / MILLIONTHS_PER_DOLLAR,
+        cost=sum(amounts.money for amounts in figures.spent_on.values()) / MILLIONTHS_PER_DOLLAR,
         serial_seconds=sum(row.subtask.seconds for row in rows),
         work_seconds=sum(row.millis for row in rows) / 1000,
     )
@@ -286,15 +255,11 @@ async def _check_syntax(change: RunChange, changes: Sequence[PathChange]) -> tup
     return faults, unknown
 
 
-def _read_reviews(rows: Iterable[Contribution]) -> Iterator[ReviewScore]:
+def _list_reviews(rows: Iterable[Contribution]) -> Iterator[Data]:
     for row in rows:
         if (review := row.review) is not None:
-            yield ReviewScore(
-                subtask=row.subtask.name,
-                score=review.overall_score,
-                issues=len(review.faults),
-                requires_changes=review.requires_changes,
-            )
+            found = {"subtask": row.subtask.name, "score": review.overall_score, "issues": len(review.faults)}
+            yield {**found, "requires_changes": review.requires_changes}
 
 
 def list_suggestions(rows: Iterable[Contribution]) -> tuple[str, ...]:
@@ -365,10 +330,6 @@ def _to_data(value: object) -> object:
             return [_to_data(part) for part in value]
         case _:
             return value
-
-
-def _recommend(issue: ValidationIssue) -> str:
-    return f"{issue.file}: {issue.suggestion}" if issue.file else issue.suggestion
 
 
 def _list_doubts(verdict: Verdict, checks: CheckReport | None) -> Iterator[str]:

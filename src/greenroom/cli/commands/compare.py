@@ -86,7 +86,7 @@ async def read_candidate(cli: Invocation, history: TeamHistory) -> CandidateRun:
     report = await build_report(change, history.steps)
     task, changes, total, stage = history.tasks[-1], report.diff.changes, history.total(), find_team_stage(history)
     done, count = count_subtasks(stage) if stage is not None else (0, 0)
-    stopped = sum(until - since for since, until in history.stops if since)
+    stopped = sum(until - since for since, until in history.stops)
     return CandidateRun(
         team=team.team_id,
         verdict=judge_outcome(task.state, report.verdict, changes),

@@ -9,8 +9,9 @@ from typing import Final, TypeAlias
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import count_things, shorten_names, to_one_line, translate
 from greenroom.app.runs.report import render_receipt
-from greenroom.app.teams.integration import IntegratedResult, ProfileContribution, ReviewScore, WriteSetRecord
+from greenroom.app.teams.integration import IntegratedResult, ProfileContribution, WriteSetRecord
 from greenroom.cli.render.team import format_duration
+from greenroom.core.base.records import Data
 from greenroom.teamwork.conflicts import ConflictRecord
 from greenroom.teamwork.validation import ValidationIssue
 
@@ -137,9 +138,10 @@ def render_dropped(found: ConflictRecord) -> str:
     return translate("conflicts.lacks", lines=shorten_names([line[:MAX_LINE_CHARS] for line in found.dropped_lines]))
 
 
-def _describe_review(row: ReviewScore) -> str:
-    key = "integration.review_asks" if row.requires_changes else "integration.review"
-    return translate(key, subtask=row.subtask, score="–" if row.score is None else row.score, count=row.issues)
+def _describe_review(row: Data) -> str:
+    key = "integration.review_asks" if row["requires_changes"] else "integration.review"
+    score = "–" if row["score"] is None else row["score"]
+    return translate(key, subtask=row["subtask"], score=score, count=row["issues"])
 
 
 def _list_write_sets(rows: Sequence[WriteSetRecord]) -> Sequence[str]:

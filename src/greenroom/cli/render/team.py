@@ -18,6 +18,7 @@ from greenroom.app.organisation.people import sort_oldest_first
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
 from greenroom.app.runtime import LoggedEvent, Runtime
 from greenroom.app.task_status import TaskStatus, read_status
+from greenroom.app.teams.report import RunFigures
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import (
     EVENT_WORDS,
@@ -43,7 +44,6 @@ from greenroom.core.state.reducer import reduce
 from greenroom.core.state.stage import Stage
 from greenroom.core.state.step import Step, StepEnded, StepInterrupted, StepStarted
 from greenroom.core.state.task import Task
-from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.team_state import EMPTY_STATE, TeamState, sort_rows
 
 
@@ -58,12 +58,12 @@ class EventLine(NamedTuple):
 
 
 @dataclass(slots=True)
-class TeamHistory:
+class TeamHistory(RunFigures):
     """The fold of a team's events, and the records that ended on the way; complete if it starts at version 0.
 
-    `spent_on` has the parts of `spent` by subtask. `is_at_most`: a part of them is an estimate for calls that have no
-    believable bill. Without `keeps_records` ended records are only counted, for teams that run for days. `language` is
-    that of the lines. In `stops`, from and until, no process ran the team.
+    `spent_on` has the parts of `spent`. `is_at_most`: a part of them is an estimate for calls that have no believable
+    bill. Without `keeps_records` ended records are only counted, for teams that run for days. `language` is that of the
+    lines.
     """
 
     state: TeamState = EMPTY_STATE
@@ -71,14 +71,10 @@ class TeamHistory:
     keeps_records: bool = True
     language: str = field(default_factory=current_language)
     spent: dict[AgentId, Amounts] = field(default_factory=dict)
-    spent_on: dict[tuple[AgentId, SubtaskId | None], Amounts] = field(default_factory=dict)
     is_at_most: bool = False
     steps_ended: int = 0
     messages_sent: int = 0
     failures: list[str] = field(default_factory=list)
-    began_at: int = 0
-    at: int = 0
-    stops: list[tuple[int, int]] = field(default_factory=list)
     tasks: list[Task] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -92,22 +88,23 @@ class TeamHistory:
         event = logged_event.event
         summary = describe_event(self.state, event, self.language.partition("-")[0])
         subtask = find_subtask_name(self.state, event)
+        self.count(event, self._find_subtask)
         self._count(event)
         if self.keeps_records:
             self._keep_record(event)
         self.state = reduce(self.state, event)
-        self.version, self.at = logged_event.version, event.at
-        self.began_at = self.began_at or event.at
+        self.version = logged_event.version
         return EventLine(logged_event.version, event.at, type(event).__name__, summary, subtask)
+
+    def _find_subtask(self, name: StepId) -> SubtaskId | None:
+        step = self.state.steps.get(name)
+        return step.subtask_id if step is not None else None
 
     def _count(self, event: Event) -> None:
         match event:
             case StepEnded() | StepInterrupted():
                 agent = agent_of(event.step_id)
                 self.spent[agent] = self.spent.get(agent, NOTHING).plus(event.spent)
-                step = self.state.steps.get(event.step_id)
-                part = (agent, step.subtask_id if step is not None else None)
-                self.spent_on[part] = self.spent_on.get(part, NOTHING).plus(event.spent)
                 # The spent amounts of old logs do not say what was estimated.
                 is_unbilled = isinstance(event, StepInterrupted) and bool(event.spent.tokens or event.spent.money)
                 self.is_at_most |= is_unbilled or event.spent.estimated > 0
@@ -116,8 +113,6 @@ class TeamHistory:
                     self.failures.append(f"{event.step_id}: {event.error}")
             case MessageSent():
                 self.messages_sent += 1
-            case OwnerChanged():
-                self.stops.append((self.at, event.at))
             case StepStarted():
                 self.spent.setdefault(agent_of(event.step_id), NOTHING)
             case _:
