@@ -17,7 +17,6 @@ from greenroom.teamwork.conflicts import (
     apply_settled,
     can_ask_model,
     choose_next,
-    conclude,
     cut_known,
     fill_stretches,
     find_dropped_lines,
@@ -363,9 +362,10 @@ def test_a_conflict_names_its_sides_and_how_it_was_resolved() -> None:
     assert {"type", "involved_agents", "description", "severity", "original", "versions"} <= set(fields)
     assert (fields["type"], fields["severity"]) == ("file-modification", "low")
     assert fields["involved_agents"] == ("code-writer-1", "code-writer-2")
-    done, left = conclude(merged.record), conclude(resolve(CLASH).record)
-    assert (done.resolved, done.strategy, done.requires_human_review) == (True, "merge", False)
-    assert (left.resolved, left.requires_human_review) == (False, True)
+    done, left = merged.record, resolve(CLASH).record
+    assert (done.state, done.strategy, done.requires_human_review) == ("resolved", "merge", False)
+    assert done.message == translate("conflicts.is_resolved", path=".gitignore", why="both sides added entries")
+    assert (left.state, left.requires_human_review) == ("open", True)
     assert [resolve(file).record.severity for file in (CLASH, PICTURE, GONE)] == ["medium", "high", "high"]
 
 

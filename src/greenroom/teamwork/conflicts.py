@@ -65,16 +65,16 @@ class ConflictRecord:
     dropped_lines: tuple[str, ...] = ()
     state: ConflictState = "open"
 
+    @property
+    def requires_human_review(self) -> bool:
+        """Whether it still has to be resolved."""
+        return self.state != "resolved"
 
-@record
-class ConflictResolution:
-    """How a conflict was resolved. `result` is the merged content, or its blob."""
-
-    resolved: bool
-    strategy: str
-    result: str = ""
-    message: str = ""
-    requires_human_review: bool = False
+    @property
+    def message(self) -> str:
+        """How it was resolved, or that it is not."""
+        key = f"conflicts.is_{self.state.replace(' ', '_')}"
+        return translate(key, path=self.path or self.description, why=self.why)
 
 
 @record
@@ -441,16 +441,3 @@ def collect_conflicts(steps: Iterable[Step]) -> list[ConflictRecord]:
             what = "" if conflict.type == "file-modification" else conflict.description
             found[step.subtask_id, conflict.type, conflict.path, what] = conflict
     return list(found.values())
-
-
-def conclude(found: ConflictRecord) -> ConflictResolution:
-    """Return how a conflict was resolved, or that a person has to."""
-    return ConflictResolution(
-        resolved=found.state == "resolved",
-        strategy=found.strategy,
-        result=found.result,
-        message=translate(
-            f"conflicts.is_{found.state.replace(' ', '_')}", path=found.path or found.description, why=found.why
-        ),
-        requires_human_review=found.state != "resolved",
-    )

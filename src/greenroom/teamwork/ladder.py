@@ -32,7 +32,6 @@ from greenroom.teamwork.conflicts import (
     apply_settled,
     can_ask_model,
     choose_next,
-    conclude,
     cut_known,
     propose_by_model,
     read_conflicts,
@@ -155,7 +154,8 @@ async def climb(
         commits = (conflicts.base, conflicts.left, conflicts.right)
         base, ours, theirs = [await workspace.read(commit, clash.path) for commit in commits]
         file = ConflictedFile(path=clash.path, base=base, left=ours, right=theirs)
-        left = _describe_side(context.state, step, steps, _find_owner(steps, clash.thread), clash.thread)
+        owner = next((old.subtask_id for old in steps if (old.result or {}).get(THREAD_KEY) == clash.thread), None)
+        left = _describe_side(context.state, step, steps, owner, clash.thread)
         part = resolve_file(file, left, right, settings)
         if settled := given.get(clash.path):
             part = apply_settled(part, await load_merge(context.blob, settled))
@@ -166,13 +166,9 @@ async def climb(
         return merged, None
     records = await store_merges(context, merged)
     asks = ask_model(context.state, step, merged, records, sides.values()) if following == "model" else None
-    result = {"output": "\n".join(conclude(found).message for found in records)}
+    result = {"output": "\n".join(found.message for found in records)}
     intent = asks or queue_step(step, SETTLE_CONFLICT, conflicts=to_data(records))
     return merged, Outcome(result=result, intents=(intent,))
-
-
-def _find_owner(steps: Iterable[Step], thread: str) -> SubtaskId | None:
-    return next((step.subtask_id for step in steps if (step.result or {}).get(THREAD_KEY) == thread), None)
 
 
 def _describe_side(
@@ -258,7 +254,7 @@ class ProposeMergeTool(CardedTool):
         is_done = all(found.state == "resolved" for found in records)
         following = queue_step(step, MERGE, resolved=to_data(records)) if is_done else None
         following = following or queue_step(step, SETTLE_CONFLICT, conflicts=to_data(records))
-        result = {"output": "\n".join(conclude(found).message for found in records), CONFLICTS_KEY: to_data(records)}
+        result = {"output": "\n".join(found.message for found in records), CONFLICTS_KEY: to_data(records)}
         return Outcome(result=result, intents=(following,), blobs=list_blobs(records))
 
     def _propose(self, merged: Sequence[FileMerge], answer: Sequence[ProposedFile]) -> list[FileMerge]:

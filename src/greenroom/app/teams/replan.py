@@ -160,7 +160,8 @@ class SendBackTool(CardedTool):
         stage = next(stage for stage in state.stages.values() if stage.stage_id == step.stage_id)
         end = convert((step.work.instruction_content or {})[END_KEY], FinishSubtask)
         rounds = [part for part in stage.subtasks if part.agent == review.agent and part is not review]
-        writers = [part for part in stage.subtasks if _has_written(part, changes)]
+        done = [part for part in stage.subtasks if part.state == "finished" and part.name not in OWN_SUBTASKS]
+        writers = [part for part in done if changes.get(part.subtask_id, FileChanges()).file_count]
         if review.state != "running":
             return Outcome(result={"output": end.summary})
         if not writers or any(part.state in OPEN_STATES for part in rounds):
@@ -177,11 +178,6 @@ class SendBackTool(CardedTool):
         names = ", ".join(writer.agent for writer, _ in shares)
         again = QueueSteps(agent_id=step.agent_id, works=(step.work,))
         return Outcome(result={"output": translate("teams.sent_back", names=names)}, intents=(change, again))
-
-
-def _has_written(part: Subtask, changes: Mapping[SubtaskId, FileChanges]) -> bool:
-    has_changes = changes.get(part.subtask_id, FileChanges()).file_count > 0
-    return has_changes and part.state == "finished" and part.name not in OWN_SUBTASKS
 
 
 def _fail_review(end: FinishSubtask, why: str, faults: Sequence[ReviewIssue]) -> Outcome:
