@@ -378,3 +378,10 @@ def test_a_conflict_of_an_unknown_type_is_an_error() -> None:
         assert read_conflicts([{**known, "type": kind}])[0].type == kind
     with pytest.raises(WorldFault, match=r"unreadable|cannot be read"):
         read_conflicts([{**known, "type": "weather"}])
+
+
+def test_a_lower_version_gives_way_and_is_named() -> None:
+    texts = [f'version = "{number}"\n'.encode() for number in ("1.0", "1.1", "1.2")]
+    merged = resolve(ConflictedFile(path="pyproject.toml", base=texts[0], left=texts[1], right=texts[2]))
+    assert (merged.record.state, merged.content) == ("resolved", texts[2])
+    assert merged.record.dropped_lines == ('version = "1.1"',)

@@ -14,7 +14,7 @@ from greenroom.core.base.errors import Bug, ModelFault, WorldFault, translate
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import INTEGRATED_KEY
-from greenroom.teamwork.merging.lines import WORD, split_chunks, split_lines
+from greenroom.teamwork.merging.lines import RAISED_VERSION, WORD, split_chunks, split_lines
 from greenroom.teamwork.merging.merge import MARKERS, Merge, MergeConflict, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 from greenroom.teamwork.plan import TeamSettings
@@ -297,7 +297,8 @@ def resolve_file(file: ConflictedFile, left: ConflictSide, right: ConflictSide, 
     if not merge.conflicts:
         done = evolve(found, rung="structure", confidence=merge.confidence, severity="low", why=why)
         merged = _merge_text(file, done, texts, merge.text)
-        state: ConflictState = "resolved" if is_sure and not merged.record.dropped_lines else "proposed"
+        drops_more = merged.record.dropped_lines and any(part.why != RAISED_VERSION for part in merge.resolutions)
+        state: ConflictState = "resolved" if is_sure and not drops_more else "proposed"
         return evolve(merged, record=evolve(merged.record, state=state))
     if winner is None or not is_sure:
         return FileMerge(file=file, record=evolve(found, why=why))

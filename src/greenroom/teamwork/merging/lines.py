@@ -34,11 +34,12 @@ VERSION: Final = re.compile(r"\d+\.\d+")
 MOST_VERSIONS: Final = 3
 """The most lines of a chunk in which both sides raised versions; more of them are data."""
 
+RAISED_VERSION: Final = "both sides raised a version"
 CONFIDENCES: Final[Mapping[str, float]] = {
     "white space only": 0.86,  # of 78 files 71 right, 4 harmful
     "formatted differently": 0.83,  # 12, 10, 0
     "contains the other side's addition": 0.91,  # 34, 31, 0
-    "raised a version": 0.9,  # 112, 104, 3
+    RAISED_VERSION: 0.9,  # 112, 104, 3
     "added entries": 0.93,  # 13, 13, 0: few, so as if one of two more was wrong
     "added imports": 0.83,  # 23, 19, 0
     "added members": 0.85,  # 65, 57, 2
@@ -259,7 +260,7 @@ def settle_versions(chunk: Chunk) -> Settled | None:
         pairs = list(zip(*numbers, strict=True))
         is_bump = NUMBER.sub("0", base) == NUMBER.sub("0", (base, left, right)[low])
         if is_bump and all(pair[0] <= pair[low] <= pair[high] for pair in pairs):
-            return Settled(text, "both sides raised a version")
+            return Settled(text, RAISED_VERSION)
     return None
 
 
