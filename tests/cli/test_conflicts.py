@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -39,13 +39,13 @@ def _team(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TeamId
     return asyncio.run(play())
 
 
-def end() -> dict[str, str]:
+def end(state: str = "finished") -> dict[str, str]:
     """Let the run go on to its end. Return its files."""
 
     async def play() -> dict[str, str]:
         async with TeamPlay.open(*SCRIPT) as play:
             await play.runtime.start(play.team)
-            assert (await play.end()).state == "finished"
+            assert (await play.end()).state == state
             return play.files()
 
     return asyncio.run(play())
@@ -104,17 +104,28 @@ def test_the_report_says_how_a_conflict_was_merged_and_what_was_lost(
     assert "已合并, 人" in greenroom("report", team).out
 
 
-def test_yes_accepts_and_no_is_asked_again(team: TeamId, greenroom: Type) -> None:
-    assert greenroom("answer", team, "no").code == 0
-
-    async def play() -> str:
-        async with TeamPlay.open(*SCRIPT) as play:
-            await play.runtime.start(play.team)
-            return (await ask(play)).question
-
-    assert asyncio.run(play()).startswith("'no' is not possible for shop/tax.py.")
+def test_yes_accepts_and_what_is_not_possible_is_refused(team: TeamId, greenroom: Type) -> None:
+    for words in ("no", "foo", '{"choices": {}}'):
+        ended = greenroom("answer", team, words)
+        assert ended.code == 2
+        assert "is not possible for shop/tax.py." in ended.err
+        assert "Answer left (code-1), right (code-2), back ADVICE, or drop." in " ".join(ended.err.split())
     assert greenroom("answer", team, "yes").code == 0
     assert end() == {"shop/tax.py": BOTH}
+
+
+def test_what_is_dropped_is_left_out_and_the_score_counts_it(team: TeamId, greenroom: Type) -> None:
+    waiting = greenroom("report", team).out
+    assert "The run is not over: its change was not judged yet." in waiting
+    assert greenroom("answer", team, "drop").code == 0
+    end("failed")
+    assert "left out" in greenroom("conflicts", team).out
+    shown = greenroom("report", team).out
+    assert "code-2 is missing: its work is not in the change" in shown
+    found = cast("Any", greenroom("report", team, "--output-format", "json").json)
+    assert (found["validation"]["valid"], found["validation"]["issues"][0]["code"]) == (False, "missing_work")
+    assert found["validation"]["score_parts"]["errors"] < 0
+    assert found["merged"]["files"]["shop/tax.py"]["subtasks"] == ["code-1"]
 
 
 def test_three_panes_and_a_choice(team: TeamId, greenroom: Type, typed: list[str]) -> None:

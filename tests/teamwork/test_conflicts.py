@@ -27,7 +27,7 @@ from greenroom.teamwork.conflicts import (
     resolve_file,
     settle_by_person,
 )
-from greenroom.teamwork.ladder import _settle
+from greenroom.teamwork.ladder import settle_files
 from greenroom.teamwork.merging.merge import Merge, Resolution, merge_file
 from greenroom.teamwork.plan import TeamSettings
 
@@ -331,20 +331,20 @@ def test_a_person_names_a_subtask_and_gets_its_side_in_each_file() -> None:
     pairs = ((api, new), (new, api), (evolve(api, subtask="API"), evolve(new, subtask="api")))
     merged = [resolve_file(file, *pair, settings) for file, pair in zip(files, pairs, strict=True)]
     sides = [b"rate = 2", b"rate = 3", b"rate = 3"]
-    assert [side in (part.content or b"") for part, side in zip(_settle(merged, "api"), sides, strict=True)] == [
+    assert [side in (part.content or b"") for part, side in zip(settle_files(merged, "api"), sides, strict=True)] == [
         True
     ] * 3
     other = resolve_file(files[0], docs, new, settings)
-    assert b"rate = 2" in (_settle([other], "Docs")[0].content or b"")
+    assert b"rate = 2" in (settle_files([other], "Docs")[0].content or b"")
     with pytest.raises(WorldFault):
-        _settle([merged[0], other], "Docs")
+        settle_files([merged[0], other], "Docs")
 
 
 def test_what_a_person_writes_is_not_the_reason() -> None:
-    (done,) = _settle([resolve(CLASH)], '{"texts": {"shop.py": "SECRET"}}')
+    (done,) = settle_files([resolve(CLASH)], '{"texts": {"shop.py": "SECRET"}}')
     assert (done.record.why, done.content) == (translate("conflicts.written"), b"SECRET")
     with pytest.raises(WorldFault, match=r"'' is not possible|no_choice"):
-        _settle([resolve(CLASH)], '{"texts": {"other.py": "SECRET"}}')
+        settle_files([resolve(CLASH)], '{"texts": {"other.py": "SECRET"}}')
 
 
 def test_what_goes_back_to_its_author_has_both_versions_although_a_merge_was_proposed() -> None:

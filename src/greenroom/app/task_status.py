@@ -1,16 +1,20 @@
-"""The status of a task in one word, as people read it and as exit codes use it."""
+"""The status of a task in one word, as people read it and as exit codes use it; what a run took."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from greenroom.actors.stage_scheduler import schedule
-from greenroom.core.base.ids import AgentId, TaskId, ThreadId, WaitingId, timer_id
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, ThreadId, WaitingId, agent_of, timer_id
 from greenroom.core.base.records import record
 from greenroom.core.rules.queue import next_step
-from greenroom.core.state.step import Step
+from greenroom.core.state.events import Event
+from greenroom.core.state.step import Step, StepEnded, StepInterrupted
 from greenroom.core.state.task import Task
+from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.team_state import TeamState
 
 TaskState = Literal["working", "waiting", "paused", "limit", "provider", "idle", "finished", "failed", "cancelled"]
@@ -159,3 +163,31 @@ def _has_work(state: TeamState, agent: AgentId, task: Task) -> bool:
             return True
     stage = state.find_active_stage(task.task_id)
     return stage is not None and any(entry.agent == agent and entry.state == "running" for entry in stage.subtasks)
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """What a team spent on each subtask, and when, from its events in order. In `stops`, from and until, no process ran
+    it. Times are in milliseconds."""
+
+    spent_on: dict[tuple[AgentId, SubtaskId | None], Amounts] = field(default_factory=dict)
+    began_at: int = 0
+    at: int = 0
+    stops: list[tuple[int, int]] = field(default_factory=list)
+
+    @property
+    def millis(self) -> int:
+        """How long processes ran it."""
+        return self.at - self.began_at - sum(until - since for since, until in self.stops)
+
+    def count(self, event: Event, find_subtask: Callable[[StepId], SubtaskId | None]) -> None:
+        """Add the next event. `find_subtask` returns that of a step."""
+        match event:
+            case StepEnded() | StepInterrupted():
+                part = (agent_of(event.step_id), find_subtask(event.step_id))
+                self.spent_on[part] = self.spent_on.get(part, NOTHING).plus(event.spent)
+            case OwnerChanged() if self.at:
+                self.stops.append((self.at, event.at))
+            case _:
+                pass
+        self.began_at, self.at = self.began_at or event.at, event.at

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import lru_cache
 from typing import Final, Literal
 
 import msgspec
 
 from greenroom.core.base.errors import Bug, ModelFault, WorldFault, translate
+from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import INTEGRATED_KEY
@@ -21,7 +22,7 @@ from greenroom.teamwork.plan import TeamSettings
 
 ConflictType = Literal["file-modification", "api-inconsistency", "naming-conflict"]
 ConflictRung = Literal["git", "structure", "strategy", "model", "person", "author"]
-ConflictState = Literal["resolved", "proposed", "open", "sent back", "mended"]
+ConflictState = Literal["resolved", "proposed", "open", "sent back", "mended", "left out"]
 Severity = Literal["low", "medium", "high"]
 SideName = Literal["left", "right"]
 
@@ -427,12 +428,13 @@ def read_conflicts(data: object) -> tuple[ConflictRecord, ...]:
         raise WorldFault("conflicts.unreadable", error=error) from None
 
 
-def collect_conflicts(steps: Iterable[Step]) -> list[ConflictRecord]:
+def collect_conflicts(steps: Iterable[Step], lost: Container[SubtaskId] = ()) -> list[ConflictRecord]:
     """Return the conflicts of a run from its ended steps, oldest first, each with its newest state.
 
-    What was not resolved when the work of its subtask is merged, its author has mended.
+    What was not resolved when the work of its subtask is merged, its author has mended. The work of a `lost` subtask
+    was left out.
     """
-    found = dict[tuple[str | None, ...], ConflictRecord]()
+    found = dict[tuple[SubtaskId | None, str, str, str], ConflictRecord]()
     for step in steps:
         result = step.result or {}
         for key in [key for key in found if INTEGRATED_KEY in result and key[0] == step.subtask_id]:
@@ -441,4 +443,7 @@ def collect_conflicts(steps: Iterable[Step]) -> list[ConflictRecord]:
         for conflict in read_conflicts(result.get(CONFLICTS_KEY)):
             what = "" if conflict.type == "file-modification" else conflict.description
             found[step.subtask_id, conflict.type, conflict.path, what] = conflict
-    return list(found.values())
+    return [
+        evolve(conflict, state="left out") if key[0] is not None and key[0] in lost else conflict
+        for key, conflict in found.items()
+    ]

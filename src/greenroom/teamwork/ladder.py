@@ -320,7 +320,7 @@ class SettleConflictTool(CardedTool):
             return Outcome(result={"output": answer}, intents=(queue_step(step, MERGE, back=advice),))
         try:
             merged = [await load_merge(context.blob, found) for found in records]
-            settled = await store_merges(context, _settle(merged, answer))
+            settled = await store_merges(context, settle_files(merged, answer))
         except WorldFault as fault:
             again = queue_step(step, SETTLE_CONFLICT, conflicts=given[CONFLICTS_KEY], note=str(fault))
             return Outcome(result={"output": str(fault)}, intents=(again,))
@@ -329,7 +329,7 @@ class SettleConflictTool(CardedTool):
         return Outcome(result=result, intents=(following,), blobs=list_blobs(settled))
 
 
-def _settle(merged: Sequence[FileMerge], answer: str) -> list[FileMerge]:
+def settle_files(merged: Sequence[FileMerge], answer: str) -> list[FileMerge]:
     """Return the files as a person wants them. Raise `WorldFault` for an answer that cannot be done."""
     try:
         given = msgspec.json.decode(answer, type=Settlement) if answer.startswith("{") else Settlement()

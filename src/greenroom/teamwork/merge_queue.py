@@ -185,7 +185,7 @@ class MergeQueue:
             *versions,
             paths=rest,
             read=lambda path: asyncio.run_coroutine_threadsafe(workspace.read(merged, path), loop).result(),
-            authors=(MAIN_THREAD, subtask.name),
+            authors=(translate("conflicts.merged_work"), subtask.name),
         )
         conflicts = [
             ConflictRecord(

@@ -36,7 +36,7 @@ NOT_DOCUMENTATION: Final = re.compile(r"(?:requirements|constraints|robots|cmake
 
 FileKind = Literal["code", "test", "documentation"]
 Severity = Literal["error", "warning"]
-IssueCode = Literal["syntax_error", "type_errors", "failing_check", "low_coverage", "no_documentation"]
+IssueCode = Literal["syntax_error", "type_errors", "failing_check", "missing_work", "low_coverage", "no_documentation"]
 
 
 def read_outputs(paths: Sequence[str], handoff: Data | None) -> tuple[Data, ...]:
@@ -154,15 +154,17 @@ def validate(
     settings: TeamSettings,
     coverage: Coverage,
     *,
+    missing: Sequence[str] = (),
     syntax_faults: Mapping[str, str],
     review_score: int | None = None,
 ) -> ValidationResult:
     """Validate the integrated change: syntax, the project's checks, coverage and documentation.
 
-    `syntax_faults` are details by file.
+    `missing` are subtasks whose work is not in it, `syntax_faults` are details by file.
     """
     faults = syntax_faults.items() if settings.validate_syntax else ()
-    issues = [_make_issue("error", "syntax_error", file=path, details=why) for path, why in faults]
+    issues = [_make_issue("error", "missing_work", name=name) for name in missing]
+    issues += [_make_issue("error", "syntax_error", file=path, details=why) for path, why in faults]
     issues += [*_find_failures(verdict), *_find_gaps(merged, settings, coverage)]
     parts = compute_score(issues, verdict.state, review_score)
     is_valid = all(issue.severity != "error" for issue in issues)

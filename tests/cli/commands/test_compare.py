@@ -76,7 +76,7 @@ def test_candidates_run_side_by_side_and_the_best_is_named_with_the_reason(
     assert [line.split()[1] for line in again.out.splitlines()[1:4]] == [best["team"], second["team"], third["team"]]
 
 
-@pytest.mark.parametrize("options", [("--apply",), ("--branch", "taken")])
+@pytest.mark.parametrize("options", [("--apply",), pytest.param(("--branch", "taken"), marks=pytest.mark.prove)])
 def test_only_a_verified_winner_is_applied(shop: Path, greenroom: Type, script: Script, options: Sequence[str]) -> None:
     script(Candidates(("tests/test_tax.py", BROKEN), ("shop/tax.py", TAX)).cues)
     ended = greenroom("run", "--candidates", "2", "--non-interactive", *options, "add tax", *JSON)

@@ -15,7 +15,8 @@ from greenroom.app.messages import shorten_names, to_one_line, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.report import build_report
 from greenroom.app.runs.workspaces import RunChange, find_change
-from greenroom.app.teams.report import Contribution, RunFigures, describe_missing, find_stage, list_contributions
+from greenroom.app.task_status import RunFigures
+from greenroom.app.teams.report import Contribution, describe_missing, find_stage, list_contributions
 from greenroom.app.teams.start import CODE_WRITER
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import AgentId, TeamId
@@ -40,6 +41,9 @@ from greenroom.teamwork.validation import (
     read_outputs,
     validate,
 )
+
+LOST_STATES: Final = ("failed", "skipped", "cancelled")
+"""States of ended subtasks whose work is not in the change."""
 
 SUGGESTIONS: Final = "suggestions"
 """The subtask of a follow-up run."""
@@ -135,9 +139,10 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
         figures.count(logged.event, subtasks.get)
     everything = list_contributions(stage, steps, figures.spent_on, figures.at, figures.stops)
     rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
-    written = {row.subtask.name: row.changes.files for row in rows}
-    outputs = {row.subtask.name: read_outputs(written[row.subtask.name], row.subtask.output) for row in rows}
-    resolutions = tuple(collect_conflicts(steps))
+    written = {row.subtask.name: row.changes.files for row in rows if row.subtask.state == "finished"}
+    outputs = {row.subtask.name: read_outputs(row.changes.files, row.subtask.output) for row in rows}
+    lost = [row.subtask for row in rows if row.subtask.state in LOST_STATES]
+    resolutions = tuple(collect_conflicts(steps, {subtask.subtask_id for subtask in lost}))
     change = await find_change(state.team, app.steps)
     run, checks = await build_report(change, steps), _find_checks(steps)
     coverage = await _find_coverage(app, checks, outputs)
@@ -146,10 +151,16 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     faults, unknown = await _check_syntax(change, run.diff.changes) if settings.validate_syntax else ({}, ())
     scores = [row.review.overall_score for row in rows if row.review and row.review.overall_score is not None]
     validation = validate(
-        merged, run.verdict, settings, coverage, syntax_faults=faults, review_score=scores[-1] if scores else None
+        merged,
+        run.verdict,
+        settings,
+        coverage,
+        missing=[subtask.name for subtask in lost if subtask.required],
+        syntax_faults=faults,
+        review_score=scores[-1] if scores else None,
     )
     gaps = (
-        *_list_doubts(run.verdict, checks),
+        *_list_doubts(run.verdict, checks, is_over=not state.tasks),
         *_list_gaps(settings, coverage, merged.files, unknown),
         describe_missing(stage),
     )
@@ -228,7 +239,10 @@ async def _find_coverage(
 
 
 def _count_new_tests(base: CheckReport | None, checks: CheckReport | None) -> int | None:
-    """Return how many tests more there are than on the base commit; None if no check ran on both."""
+    """Return how many tests more there are than on the base commit.
+
+    None if no check ran on both, or if there are fewer and one failed: it may not have found them all.
+    """
     if base is None or checks is None:
         return None
     before, now = (
@@ -240,7 +254,9 @@ def _count_new_tests(base: CheckReport | None, checks: CheckReport | None) -> in
         for report in (base, checks)
     )
     both = before.keys() & now.keys()
-    return sum(now[name] - before[name] for name in both) if both else None
+    count = sum(now[name] - before[name] for name in both)
+    has_failed = any(entry.outcome == "failed" for entry in checks.checks if entry.check in both)
+    return None if not both or (count < 0 and has_failed) else count
 
 
 async def _check_syntax(change: RunChange, changes: Sequence[PathChange]) -> tuple[Mapping[str, str], Sequence[str]]:
@@ -285,13 +301,14 @@ def _sum_contributions(
 
 
 def _sum_rows(rows: Sequence[Contribution]) -> ProfileContribution:
+    done = [row for row in rows if row.subtask.state == "finished"]  # other work is not in the change
     return ProfileContribution(
         agents=tuple(dict.fromkeys(row.subtask.agent for row in rows)),
         subtasks=tuple(row.subtask.name for row in rows),
-        completed=sum(row.subtask.state == "finished" for row in rows),
-        files=tuple(dict.fromkeys(path for row in rows for path in row.changes.files)),
-        lines_added=sum(row.changes.added for row in rows),
-        lines_removed=sum(row.changes.removed for row in rows),
+        completed=len(done),
+        files=tuple(dict.fromkeys(path for row in done for path in row.changes.files)),
+        lines_added=sum(row.changes.added for row in done),
+        lines_removed=sum(row.changes.removed for row in done),
         seconds=sum(row.millis for row in rows) / 1000,
         tokens=sum(row.spent.tokens for row in rows),
         cost=sum(row.spent.money for row in rows) / MILLIONTHS_PER_DOLLAR,
@@ -332,10 +349,12 @@ def _to_data(value: object) -> object:
             return value
 
 
-def _list_doubts(verdict: Verdict, checks: CheckReport | None) -> Iterator[str]:
+def _list_doubts(verdict: Verdict, checks: CheckReport | None, *, is_over: bool) -> Iterator[str]:
     """Yield what the project's checks say nothing about."""
     for finding in (*verdict.reasons, *verdict.notes):
-        if verdict.state == "unverified" or finding.code in ("does_not_judge", "uncovered", "not_rebuilt"):
+        if finding.code == "not_judged" and not is_over:
+            yield translate("integration.not_over")
+        elif verdict.state == "unverified" or finding.code in ("does_not_judge", "uncovered", "not_rebuilt"):
             yield render_finding(finding)
     yield from checks.left if checks is not None else ()
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 
 import msgspec
@@ -13,12 +12,10 @@ from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import shorten_names, translate
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import NOTHING, Amounts
-from greenroom.core.base.ids import AgentId, StepId, SubtaskId, agent_of
+from greenroom.core.base.ids import AgentId, SubtaskId
 from greenroom.core.base.records import Data, record, to_full_dict
-from greenroom.core.state.events import Event
 from greenroom.core.state.stage import Stage, Subtask
-from greenroom.core.state.step import Step, StepEnded, StepInterrupted
-from greenroom.core.state.team import OwnerChanged
+from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import CHANGES_KEY, COMMIT_KEY, HAND_IN
 from greenroom.teamwork.handoffs import Review, read_review
@@ -82,34 +79,6 @@ class Contribution:
             "protocol": self.protocol,
             **({"review_score": review.overall_score} if (review := self.review) is not None else {}),
         }
-
-
-@dataclass(slots=True)
-class RunFigures:
-    """What a team spent on each subtask, and when, from its events in order. In `stops`, from and until, no process ran
-    it. Times are in milliseconds."""
-
-    spent_on: dict[tuple[AgentId, SubtaskId | None], Amounts] = field(default_factory=dict)
-    began_at: int = 0
-    at: int = 0
-    stops: list[tuple[int, int]] = field(default_factory=list)
-
-    @property
-    def millis(self) -> int:
-        """How long processes ran it."""
-        return self.at - self.began_at - sum(until - since for since, until in self.stops)
-
-    def count(self, event: Event, find_subtask: Callable[[StepId], SubtaskId | None]) -> None:
-        """Add the next event. `find_subtask` returns that of a step."""
-        match event:
-            case StepEnded() | StepInterrupted():
-                part = (agent_of(event.step_id), find_subtask(event.step_id))
-                self.spent_on[part] = self.spent_on.get(part, NOTHING).plus(event.spent)
-            case OwnerChanged() if self.at:
-                self.stops.append((self.at, event.at))
-            case _:
-                pass
-        self.began_at, self.at = self.began_at or event.at, event.at
 
 
 def list_contributions(

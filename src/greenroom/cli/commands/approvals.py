@@ -9,6 +9,7 @@ from rich.text import Text
 
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import translate
+from greenroom.cli.commands.conflicts import check_answer
 from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
@@ -142,6 +143,8 @@ async def answer(
     state = await cli.runtime.state(reference.team)
     pending = _find_approval(state, reference, approval)
     text = " ".join(words).strip()
+    if is_conflict(state, pending):
+        await check_answer(cli, state, pending, text)
     own = (is_plan, is_confirmation, is_conflict)
     if text and any(is_own(state, pending) for is_own in own):  # here yes and no are text like any other
         decision = AnswerApproval(approval_id=pending.approval_id, answer="approved", reason=f"{text} {reason}".strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -49,7 +49,6 @@ from greenroom.core.ports.workspace import (
     CommitResult,
     Conflicts,
     UndoBlocked,
-    Workspace,
     WorkspaceFault,
 )
 
@@ -283,7 +282,7 @@ async def _report_if_stopped(cli: Invocation, run_change: RunChange) -> AsyncIte
         cli.progress.note(translate("change.stopped", applied=what), style="bold")
         raise
     finally:
-        report_recovered(cli, run_change.workspace)
+        report_recovered(cli, run_change.workspace.take_recovered())
 
 
 def _describe_applied(cli: Invocation, run: str, applied: Sequence[AppliedChange]) -> str:
@@ -299,9 +298,9 @@ def _describe_applied(cli: Invocation, run: str, applied: Sequence[AppliedChange
     )
 
 
-def report_recovered(cli: Invocation, user_workspace: Workspace) -> None:
+def report_recovered(cli: Invocation, recovered: Iterable[AppliedChange]) -> None:
     """Report applications that were interrupted by a kill and are completed now."""
-    for application in user_workspace.take_recovered():
+    for application in recovered:
         paths = _render_paths(application.paths)
         note = translate(f"change.recovered_{application.state}", run=application.run, paths=paths)
         cli.progress.note(note, style="yellow")

@@ -14,6 +14,8 @@ from rich.text import Text
 
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
+from greenroom.app.teams.integration import LOST_STATES
+from greenroom.app.teams.report import find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.approvals import pending_approvals
@@ -22,6 +24,7 @@ from greenroom.cli.options import Id
 from greenroom.cli.render.integration import name_progress, render_dropped
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.records import Data, encode, to_full_dict
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval
@@ -36,7 +39,7 @@ from greenroom.teamwork.conflicts import (
     list_panes,
     read_conflicts,
 )
-from greenroom.teamwork.ladder import Settlement, load_merge
+from greenroom.teamwork.ladder import Settlement, load_merge, settle_files
 
 COLUMNS: Final = (
     Column(name="file", can_shrink=True),
@@ -66,7 +69,9 @@ async def conflicts(cli: Invocation, name: Id) -> Exit:
     team = (await resolve_id(cli.runtime, name)).team
     state = await cli.runtime.state(team)
     waiting = find_waiting(state)
-    known = collect_conflicts(await cli.app.steps(team))
+    stage = await find_stage(cli.runtime, state)
+    lost = {part.subtask_id for part in stage.subtasks if part.state in LOST_STATES} if stage is not None else set()
+    known = collect_conflicts(await cli.app.steps(team), lost)
     cli.out.listing("conflict", [await _read_fields(cli, found) for found in known])
     if not known:
         cli.progress.note(translate("conflicts.none", team=team))
@@ -98,6 +103,19 @@ def find_waiting(state: TeamState) -> list[tuple[Approval, tuple[ConflictRecord,
             records = read_conflicts((work.instruction_content or {}).get(CONFLICTS_KEY))
             found.append((approval, tuple(record for record in records if record.state != "resolved")))
     return found
+
+
+async def check_answer(cli: Invocation, state: TeamState, approval: Approval, words: str) -> None:
+    """Raise `RefusedError` for an answer to a conflict that cannot be done."""
+    records = next((found for asked, found in find_waiting(state) if asked.approval_id == approval.approval_id), ())
+    if words.partition(" ")[0].lower().rstrip(":,.!") in ("back", "drop"):
+        return
+    try:
+        settle_files([await load_merge(cli.app.blob, found) for found in records], words)
+    except WorldFault as fault:
+        left, right = records[0].subtasks
+        choices = translate("conflicts.choices_without", left=left, right=right, run=state.team.team_id)
+        raise make_refusal("bad_answer", str(fault), choices) from None
 
 
 async def _read_fields(cli: Invocation, found: ConflictRecord) -> Data:

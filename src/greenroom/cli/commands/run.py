@@ -264,7 +264,8 @@ async def _open_workspace(cli: Invocation, root: Path, apply_mode: ApplyMode) ->
     if apply_mode:
         await user_workspace.check_can_commit(branch=apply_mode)
     await user_workspace.recover()
-    report_recovered(cli, user_workspace)
+    if recovered := user_workspace.take_recovered():
+        report_recovered(cli, recovered)
     return bool(read_worktree_setup(root, sandboxed=cli.app.is_sandboxed).line)
 
 

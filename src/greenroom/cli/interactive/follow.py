@@ -245,6 +245,9 @@ async def ask_approvals(cli: Invocation, team: TeamId) -> None:
             cli.progress.note(asker, style="bold")
         line = ask_line(render_question(approval, plan=plan, confirmation=confirmation))
         line = "no" if not line.strip() and confirmation else line  # its default is no
+        if approval.approval_id not in {wait.approval_id for wait in pending_approvals(await cli.runtime.state(team))}:
+            cli.progress.note(translate("approvals.answered_elsewhere"), style="yellow")
+            continue
         answer = parse_answer(approval, line, plan=plan)
         if answer is None:
             cli.progress.note(translate("approvals.unknown_answer"), style="yellow")

@@ -17,8 +17,7 @@ from greenroom.app.organisation.inbox import kind_of
 from greenroom.app.organisation.people import sort_oldest_first
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
 from greenroom.app.runtime import LoggedEvent, Runtime
-from greenroom.app.task_status import TaskStatus, read_status
-from greenroom.app.teams.report import RunFigures
+from greenroom.app.task_status import RunFigures, TaskStatus, read_status
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import (
     EVENT_WORDS,
