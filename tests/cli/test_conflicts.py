@@ -69,6 +69,14 @@ def _typed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     assert not lines, asked
 
 
+def set_editor(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> None:
+    """Let $VISUAL run a shell script on the file."""
+    editor = folder / "editor"
+    editor.write_text(f"#!/bin/sh\n{script}\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+
+
 def test_a_program_reads_the_versions(team: TeamId, greenroom: Type) -> None:
     ended = greenroom("conflicts", "last", "--output-format", "json")
     assert (ended.code, ended.json["status"], ended.json["waiting"]) == (6, "waiting", 1)
@@ -155,11 +163,8 @@ def test_in_a_narrow_terminal_the_versions_are_one_below_the_other(
 def test_a_person_edits_until_no_marker_is_left(
     team: TeamId, greenroom: Type, typed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    editor = tmp_path / "editor"
     twice = 'if [ -e "$0.once" ]; then printf "RATE = 1\\r\\n" > "$1"; else echo "<<<<<<< left" > "$1"; fi'
-    editor.write_text(f'#!/bin/sh\n{twice}\n: > "$0.once"\n')
-    editor.chmod(0o755)
-    monkeypatch.setenv("VISUAL", str(editor))
+    set_editor(monkeypatch, tmp_path, f'{twice}\n: > "$0.once"')
     typed += ["e", ""]
     ended = greenroom("conflicts", team)
     assert ended.code == 0, ended.err
@@ -169,6 +174,34 @@ def test_a_person_edits_until_no_marker_is_left(
         "list[dict[str, object]]", greenroom("conflicts", "last", "--output-format", "json").json["conflicts"]
     )
     assert (found["result"], found["why"]) == ("RATE = 1\r\n", "written by a person"), "the lines end as they did"
+
+
+@pytest.mark.parametrize(("write", "said"), [(":", "Nothing changed."), (': > "$1"', "shop/tax.py is empty")])
+def test_a_file_that_is_unchanged_or_empty_is_asked_about_again(
+    team: TeamId,
+    greenroom: Type,
+    typed: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    write: str,
+    said: str,
+) -> None:
+    set_editor(monkeypatch, tmp_path, write)
+    typed += ["e", "l"]
+    ended = greenroom("conflicts", team)
+    assert ended.code == 0, ended.err
+    assert said in ended.err
+    assert end() == {"shop/tax.py": FIRST}
+
+
+def test_a_person_who_leaves_while_markers_are_left_is_asked_later(
+    team: TeamId, greenroom: Type, typed: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    set_editor(monkeypatch, tmp_path, 'echo "<<<<<<< left" > "$1"')
+    typed += ["e"]
+    ended = greenroom("conflicts", team)
+    assert ended.code == 6, ended.err
+    assert "Conflicts that wait for your answer: 1." in ended.err
 
 
 def test_a_person_drops_the_work(team: TeamId, greenroom: Type, typed: list[str]) -> None:

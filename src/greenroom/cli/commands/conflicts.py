@@ -139,13 +139,15 @@ async def _choose(cli: Invocation, merges: Sequence[FileMerge]) -> str:
     choices, texts = dict[str, str](), dict[str, str]()
     for merge in merges:
         cli.out.show(*render_panes(merge, shutil.get_terminal_size().columns))
+        edited = None
         try:
             word, advice = _ask_choice(cli, merge)
+            while word == "edit" and (edited := await _edit(cli, merge)) is None:
+                word, advice = _ask_choice(cli, merge)
         except PersonLeft:
             return ""
         if word in ("back", "drop", ""):
             return f"{word} {advice}".strip()
-        edited = await _edit(cli, merge) if word == "edit" else None
         if edited is not None:
             texts[merge.file.path] = edited
         else:
@@ -167,14 +169,23 @@ def _ask_choice(cli: Invocation, merge: FileMerge) -> tuple[str, str]:
         cli.progress.note(translate("approvals.unknown_answer"), style="yellow")
 
 
-async def _edit(cli: Invocation, merge: FileMerge) -> str:
-    """Let a person edit the merge, until no marker is left. Raise `PersonLeft` if they give up."""
+async def _edit(cli: Invocation, merge: FileMerge) -> str | None:
+    """Let a person edit the merge, until no marker is left; None if it is unchanged or empty.
+
+    Raise `PersonLeft` if they give up.
+    """
+    start = merge.content or merge.draft or b""
     with TemporaryDirectory(prefix="greenroom-conflict-") as folder:
         path = Path(folder) / Path(merge.file.path).name
-        path.write_bytes(merge.content or merge.draft or b"")
+        path.write_bytes(start)
         while True:
             await open_editor(cli, path)
-            text = path.read_bytes().decode(errors="replace")  # with its line ends
+            content = path.read_bytes()
+            if content == start or not content.strip():
+                key = "conflicts.unchanged" if content == start else "conflicts.empty"
+                cli.progress.note(translate(key, path=merge.file.path), style="yellow")
+                return None
+            text = content.decode(errors="replace")  # with its line ends
             if not has_markers(text):
                 return text
             cli.progress.note(translate("conflicts.markers_left", path=merge.file.path), style="yellow")
