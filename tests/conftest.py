@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from greenroom.app.messages import set_language
+from greenroom.app.messages import current_language, set_language
 
 settings.register_profile("quick", max_examples=50)  # for tests that do not set a number
 settings.load_profile("quick")
@@ -34,3 +34,11 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def _english() -> Iterator[None]:
+    """Reset the language, which a command in this process may have set."""
+    yield
+    if current_language() != "en":
+        set_language("en")

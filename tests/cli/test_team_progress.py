@@ -1,7 +1,7 @@
 """The table of a team run, from its events: what runs, what waits for whom, what it cost, and what fits the screen."""
 
 import io
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -119,10 +119,8 @@ async def _shop(tmp_path: Path) -> AsyncIterator[TeamStory]:
 
 
 @pytest.fixture(name="chinese")
-def _chinese() -> Iterator[None]:
+def _chinese() -> None:
     set_language("zh")
-    yield
-    set_language("en")
 
 
 def view_of(settings: TeamSettings, out: io.StringIO) -> TeamView:
