@@ -350,6 +350,8 @@ def test_a_saved_plan_runs_without_a_classification(shop: Path, greenroom: Type,
     )
     ended = greenroom("run", "--plan", "p.toml", "--yes")
     assert ended.code == 0, ended.err
+    assert "predicted gain" in ended.err
+    assert "writers would wait for each other" not in ended.err, "the person wants this team"
     assert {purpose.agent for purpose in model.purposes} == {"code-writer-1", "code-writer-2"}
 
 

@@ -112,7 +112,8 @@ def render_proposal(proposal: TeamProposal, width: int = PIPE_WIDTH) -> Iterator
         each = _format_seconds(past.seconds / past.merges) if past.merges else "–"
         names = shorten_names(past.often) or "–"
         yield translate("plan.past", merges=past.merges, each=each, held=past.held, planned=past.planned, names=names)
-    yield proposal.decision.reason
+    if proposal.decision.is_team or analysis.source != "file":  # a file's plan runs as a team, as the person wants
+        yield proposal.decision.reason
 
 
 def describe_types(proposal: TeamProposal) -> str:
