@@ -208,11 +208,16 @@ async def report(
 
 def _choose_action(cli: Invocation, result: IntegratedResult, least: int) -> bool:
     """Ask what to do with a report, and show the detail; return whether the review's suggestions are to be applied."""
+    offer = translate("integration.offer_suggestions") if result.report.suggestions else ""
+    question = translate("integration.choose", suggestions=offer)
     with suppress(PersonLeft):
-        while (word := ask_line(translate("integration.choose")).strip().lower()) not in ("", "c", "close"):
-            if word in ("s", "suggestions"):
+        while (word := ask_line(question).strip().lower()) not in ("", "c", "close"):
+            if offer and word in ("s", "suggestions"):
                 return True
-            cli.out.write(strip_control_characters(render_text(result, least)))
+            if word in ("d", "detail"):
+                cli.out.write(strip_control_characters(render_text(result, least)))
+            else:
+                cli.progress.note(translate("approvals.unknown_answer"), style="yellow")
     return False
 
 
