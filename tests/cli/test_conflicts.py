@@ -238,6 +238,7 @@ def test_in_chinese(team: TeamId, greenroom: Type, typed: list[str], monkeypatch
     ended = greenroom("conflicts", team)
     assert ended.code == 0, ended.err
     assert "建议" in ended.out
+    assert all(word in ended.out for word in ("左：code-1", "右：code-2", "子任务", "层级", "原因"))
     assert "模型" in ended.out
     assert end() == {"shop/tax.py": BOTH}
 

@@ -336,6 +336,7 @@ def test_a_question_says_who_asks_and_for_which_subtask(shop: TeamStory) -> None
         asked_at=1,
     )
     assert describe_asker(shop.history.state, approval) == "architect-1 asks, for subtask architect (Design):"
+    assert describe_asker(shop.history.state, evolve(approval, words=True)) == "For subtask architect (Design):"
     assert describe_asker(shop.history.state, evolve(approval, step_id=StepId("x#1"))) == ""
 
 

@@ -264,7 +264,7 @@ class ProposeMergeTool(CardedTool):
             if not can_ask_model(part):
                 done.append(part)
             elif file := proposed.get(part.file.path):
-                done.append(propose_by_model(part, file.stretches, file.reason, self._settings))
+                done.append(propose_by_model(part, file.stretches, file.reason.rstrip(" \n.。"), self._settings))
             else:
                 raise ModelFault(f"The answer has no merge of {part.file.path}.")
         return done
@@ -360,7 +360,7 @@ def render_question(step: Step, run: str) -> str:
         key = f"conflicts.{found.rung}_proposes" if found.state == "proposed" else "conflicts.nothing_proposed"
         lines.append(translate(key, description=found.description, why=found.why))
         if found.state == "proposed" and found.dropped_lines:
-            lines.append(translate("conflicts.drops", lines="; ".join(found.dropped_lines[:MAX_NAMED])))
+            lines.append(translate("conflicts.drops", lines="\n  ".join(found.dropped_lines[:MAX_NAMED])))
     left, right = open_files[0].subtasks
     key = "conflicts.choices" if all(found.result for found in open_files) else "conflicts.choices_without"
     return "\n".join((*lines, translate(key, left=left, right=right, run=run)))

@@ -195,7 +195,7 @@ async def test_a_proposal_waits_for_a_person(shop: Path, gates: Gates, accepts: 
         await meet(play, gates)
         asked = await ask(play)
         assert "code-1 and code-2 changed shop/tax.py. A model proposes a merge." in asked.question
-        assert ("The proposal drops: return price * 0.2" in asked.question) is accepts
+        assert ("The proposal drops:\n  return price * 0.2" in asked.question) is accepts
         assert f"greenroom conflicts {play.team}" in asked.question
         assert play.files() == {"shop/tax.py": FIRST}, "nothing is merged yet"
         await answer(play, "accept")

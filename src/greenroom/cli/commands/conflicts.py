@@ -197,9 +197,9 @@ def render_panes(merge: FileMerge, width: int) -> Iterator[RenderableType]:
     found, (left, right) = merge.record, merge.record.subtasks
     yield Text(strip_control_characters(f"\n{found.description}. {found.why}"), style="bold")
     if found.dropped_lines:
-        yield Text(strip_control_characters(translate("conflicts.drops", lines="; ".join(found.dropped_lines))))
+        yield Text(strip_control_characters(translate("conflicts.drops", lines="\n  ".join(found.dropped_lines))))
     middle = translate("conflicts.pane_proposal" if found.state == "proposed" else "conflicts.pane_before")
-    names = (f"left: {left}", middle, f"right: {right}")
+    names = (translate("conflicts.pane_left", name=left), middle, translate("conflicts.pane_right", name=right))
     for panes in list_panes(merge):
         texts = [Text(strip_control_characters(pane)) for pane in panes]
         if width < MIN_PANES_WIDTH:

@@ -58,7 +58,8 @@ def describe_asker(state: TeamState, approval: Approval) -> str:
     if state.team.kit != TEAM_RUN or subtask is None:
         return ""
     name, title = subtask.name, remove_control_characters(subtask.title)
-    return translate("approvals.asker", agent=approval.agent_id, subtask=name, title=title)
+    key = "approvals.for_subtask" if approval.words else "approvals.asker"  # a question in words names who asks
+    return translate(key, agent=approval.agent_id, subtask=name, title=title)
 
 
 def words_to_type(state: TeamState, approval: Approval) -> tuple[str, str]:

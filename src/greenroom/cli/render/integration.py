@@ -68,7 +68,7 @@ def _list_sections(result: IntegratedResult, least: int, is_detailed: bool) -> I
         sections["score"] = [f"{name}: {points:+g}" for name, points in result.validation.score_parts.items() if points]
     for key, lines in sections.items():
         if lines:
-            yield translate(f"integration.{key}"), [to_one_line(line) for line in lines]
+            yield translate(f"integration.{key}"), [to_one_line(" ".join(line.splitlines())) for line in lines]
 
 
 def _list_figures(result: IntegratedResult, least: int) -> Sequence[str]:
@@ -141,7 +141,7 @@ def render_dropped(found: ConflictRecord) -> str:
 def _describe_review(row: Data) -> str:
     key = "integration.review_asks" if row["requires_changes"] else "integration.review"
     score = "–" if row["score"] is None else row["score"]
-    return translate(key, subtask=row["subtask"], score=score, count=row["issues"])
+    return translate(key, subtask=row["subtask"], score=score, issues=count_things("issue", int(str(row["issues"]))))
 
 
 def _list_write_sets(rows: Sequence[WriteSetRecord]) -> Sequence[str]:
