@@ -35,7 +35,7 @@ from greenroom.core.state.step import Step, StepQueued, StepStarted, StepTerms
 from greenroom.core.state.team import OwnerChanged
 from greenroom.core.state.thread import ThreadOpened
 from greenroom.core.state.work import Work
-from greenroom.runs.verdict import MERGE_QUEUE
+from greenroom.runs.verdict import MERGE_QUEUE, SETTLE_CONFLICT
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 
 STAGE = StageId("t1.s1")
@@ -290,6 +290,37 @@ def test_work_that_is_handed_in_waits_to_be_merged_and_may_go_back(shop: TeamSto
     ]
 
 
+def make_approval(step: Step) -> Approval:
+    return Approval(
+        approval_id=ApprovalId("a1"),
+        step_id=step.step_id,
+        agent_id=step.agent_id,
+        task_id=step.task_id,
+        question="Run it?",
+        digest="",
+        asked_of=None,
+        asked_at=1,
+    )
+
+
+def test_a_conflict_that_waits_says_once_what_to_type(shop: TeamStory) -> None:
+    step = make_step(shop, SETTLE_CONFLICT, "")
+    approval = make_approval(step)
+    state = shop.history.state
+    shop.history.state = evolve(
+        state,
+        steps=state.steps.set(step.step_id, step),
+        approvals=state.approvals.set(approval.approval_id, approval),
+    )
+    out = io.StringIO()
+    view = view_of(TeamSettings(), out)
+    for version in (98, 99):
+        logged = LoggedEvent(version=version, event=OwnerChanged(at=1, epoch=2, owner="x"))
+        view.line(shop.history, shop.history.add(logged))
+    command = f"greenroom conflicts {state.team.team_id}"
+    assert " ".join(out.getvalue().split()) == (f"? A conflict waits for you. Settle it in another terminal: {command}")
+
+
 def test_results_count_the_files_and_lines_of_each_agent(shop: TeamStory) -> None:
     shop.start("architect")
     shop.at += 1500
@@ -325,16 +356,7 @@ def test_what_is_left_of_the_phases_is_measured_by_dependencies(shop: TeamStory)
 def test_a_question_says_who_asks_and_for_which_subtask(shop: TeamStory) -> None:
     step = make_step(shop, "execute_script", "")
     shop.history.state = evolve(shop.history.state, steps=shop.history.state.steps.set(step.step_id, step))
-    approval = Approval(
-        approval_id=ApprovalId("a1"),
-        step_id=step.step_id,
-        agent_id=step.agent_id,
-        task_id=step.task_id,
-        question="Run it?",
-        digest="",
-        asked_of=None,
-        asked_at=1,
-    )
+    approval = make_approval(step)
     assert describe_asker(shop.history.state, approval) == "architect-1 asks, for subtask architect (Design):"
     assert describe_asker(shop.history.state, evolve(approval, words=True)) == "For subtask architect (Design):"
     assert describe_asker(shop.history.state, evolve(approval, step_id=StepId("x#1"))) == ""

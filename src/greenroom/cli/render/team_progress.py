@@ -21,7 +21,7 @@ from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_re
 from greenroom.cli.render.team import SUBTASK_SIGNS, EventLine, TeamHistory, colour, describe_activity, format_duration
 from greenroom.cli.render.words import MAX_REASON_CHARS, attempt_words, shorten
 from greenroom.cli.setup import CommandSetup
-from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.ids import TEAM_BUDGET, StepId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.executor import LiveEvent
 from greenroom.core.ports.model import ModelTextDelta, Retried
@@ -37,6 +37,7 @@ from greenroom.runs.verdict import (
     MERGE_QUEUE,
     PUT_OFF_KEY,
     SENT_BACK_KEY,
+    SETTLE_CONFLICT,
 )
 from greenroom.teamwork.plan import TeamSettings
 from greenroom.teamwork.plan_graph import VERIFY_SUBTASK
@@ -321,6 +322,7 @@ class TeamView(RunView):
         self._has_table = is_terminal and settings.real_time_progress and not setup.verbose and not self._is_silent
         self._is_detailed = settings.detailed_logs and settings.real_time_progress
         self._moving = LiveDisplay(self._console, idle_s=IDLE_S)
+        self._noted_conflicts = set[StepId]()
 
     def line(self, history: TeamHistory, line: EventLine) -> None:
         """Print the starts and ends of subtasks; with --verbose every event."""
@@ -328,6 +330,7 @@ class TeamView(RunView):
         is_shown = line.type in SUBTASK_ENDS or (line.type == "SubtaskAssigned" and not self._has_table)
         if self._verbose or (is_shown and not self._is_silent):
             LineProgress.line(self, history, line)
+        self._note_conflicts(history.state)
         self._moving.refresh_soon()
 
     def begin_step(self, step: Step) -> None:
@@ -342,6 +345,16 @@ class TeamView(RunView):
         if not is_call or (self._is_detailed and step.work.executor not in HIDDEN_STEPS):
             super().end_step(step)
         self._moving.refresh_soon()
+
+    def _note_conflicts(self, state: TeamState) -> None:
+        """Print once what to type for each conflict that waits for a person."""
+        pending = {approval.step_id for approval in state.approvals.values() if approval.state == "pending"}
+        steps = (state.steps[name] for name in pending - self._noted_conflicts if name in state.steps)
+        new = {step.step_id for step in steps if step.work.executor == SETTLE_CONFLICT}
+        self._noted_conflicts |= new
+        if new and not self._is_silent:
+            text = translate("team_view.conflict", command=f"greenroom conflicts {state.team.team_id}")
+            self._print_line(Text(text, style="yellow"))
 
     def _note_merge(self, step: Step) -> None:
         """Print what fails in a merge that went back to its author, or that was put off."""
