@@ -116,6 +116,17 @@ def test_a_feature_needs_a_design_code_and_tests_and_gets_documentation(shop: Pa
     assert list(needs)[:3] == list(required)
 
 
+@pytest.mark.req("RC-82")
+def test_an_unknown_conflict_strategy_is_said(shop: Path, greenroom: Type) -> None:
+    assert "conflict_strategy" not in greenroom("plan", FEATURE).err
+    (shop / ".greenroom").mkdir(exist_ok=True)
+    (shop / ".greenroom" / "config.toml").write_text('[team]\nconflict_strategy = "newest"\n')
+    ended = greenroom("plan", FEATURE)
+    assert ended.code == 0
+    assert "unknown value 'newest'" in ended.err
+    assert "Known values: merge, timestamp, priority, human." in " ".join(ended.err.split())
+
+
 def test_without_a_model_an_unclear_request_is_a_guess_and_is_marked(shop: Path, greenroom: Type) -> None:
     ended = greenroom("plan", UNSURE)
     assert "(a guess)" in ended.out

@@ -26,6 +26,7 @@ from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.start import ask_trust
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import WorldFault, make_refusal
+from greenroom.teamwork.conflicts import CODE_STRATEGIES
 from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, PlannerKind, Range
 from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
 
@@ -52,6 +53,9 @@ Parse: TypeAlias = Callable[[str], Plan]
 async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     """Return the analyst of the current workspace. Raise `RefusedError` if teams are off."""
     await cli.app.model_session.find_local_servers()
+    strategy, known = cli.app.settings.team.conflict_strategy, (*CODE_STRATEGIES, "human")
+    if strategy not in known:
+        cli.progress.note(translate("plan.unknown_strategy", value=strategy, known=", ".join(known)), style="yellow")
     measured = await measure_past_runs(cli.app, cli.home)
     past, note = await measure_past_merges(cli.app, cli.home), lambda text: cli.progress.note(text, style="dim")
     return TeamAnalyst(cli.app, model=model, measured=measured, past=past, notify=note)
