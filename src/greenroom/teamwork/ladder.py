@@ -246,7 +246,7 @@ class ProposeMergeTool(CardedTool):
             return Outcome(result={"output": str(given.get("said", ""))})
         merged = [await load_merge(context.blob, found) for found in read_conflicts(given[CONFLICTS_KEY])]
         try:
-            merged = self._propose(merged, await _find_answer(context))
+            merged = self._propose(merged, await _find_answer(context), is_last=bool(given.get(ASKED_KEY)))
         except ModelFault as fault:
             if not given.get(ASKED_KEY):
                 return _ask_again(step, str(fault))
@@ -257,16 +257,26 @@ class ProposeMergeTool(CardedTool):
         result = {"output": "\n".join(found.message for found in records), CONFLICTS_KEY: to_data(records)}
         return Outcome(result=result, intents=(following,), blobs=list_blobs(records))
 
-    def _propose(self, merged: Sequence[FileMerge], answer: Sequence[ProposedFile]) -> list[FileMerge]:
-        """Return the files with the merges of an answer. Raise `ModelFault` if one does not fit or is missing."""
+    def _propose(
+        self, merged: Sequence[FileMerge], answer: Sequence[ProposedFile], *, is_last: bool
+    ) -> list[FileMerge]:
+        """Return the files with the merges of an answer. One that does not fit or is missing stays open if it `is_last`.
+
+        Otherwise raise `ModelFault` for it.
+        """
         proposed, done = {file.path: file for file in answer}, list[FileMerge]()
         for part in merged:
+            done.append(part)
             if not can_ask_model(part):
-                done.append(part)
-            elif file := proposed.get(part.file.path):
-                done.append(propose_by_model(part, file.stretches, file.reason.rstrip(" \n.。"), self._settings))
-            else:
-                raise ModelFault(f"The answer has no merge of {part.file.path}.")
+                continue
+            try:
+                if (file := proposed.get(part.file.path)) is None:
+                    raise ModelFault(f"The answer has no merge of {part.file.path}.")
+                why = file.reason.rstrip(" \n.。")
+                done[-1] = propose_by_model(part, file.stretches, why, self._settings)
+            except ModelFault:
+                if not is_last:
+                    raise
         return done
 
 

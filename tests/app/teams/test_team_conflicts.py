@@ -338,6 +338,26 @@ async def test_an_unusable_proposal_is_asked_for_once_more_and_then_a_person_dec
         assert "has 1 stretches to merge, and the answer has 2" in reads(play.asked("merger")[1])
 
 
+@pytest.mark.usefixtures("shop")
+async def test_a_proposal_for_one_of_two_files_is_kept(gates: Gates) -> None:
+    script = [
+        cue
+        for agent, content in (("code-writer-1", FIRST), ("code-writer-2", SECOND))
+        for cue in plays(
+            agent,
+            call("rewrite", file="shop/tax.py", content=content),
+            call("rewrite", file="shop/vat.py", content=content),
+            done("both", handoff=report_files("shop/tax.py", "shop/vat.py")),
+        )
+    ]
+    async with TeamPlay.open(*script, *propose(BOTH), gates=gates) as play:
+        await meet(play, gates)
+        question = (await ask(play)).question
+        assert "changed shop/tax.py. A model proposes a merge." in question
+        assert "Answer left (code-1), right (code-2), back ADVICE, or drop." in question, "shop/vat.py is open"
+        assert "has no merge of shop/vat.py" in reads(play.asked("merger")[1])
+
+
 @pytest.mark.req("RC-86")
 async def test_several_conflicts_are_proposed_side_by_side(shop: Path, gates: Gates) -> None:
     set_team(shop, accept_model_merges=True)
