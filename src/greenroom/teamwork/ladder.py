@@ -260,7 +260,7 @@ class ProposeMergeTool(CardedTool):
     def _propose(
         self, merged: Sequence[FileMerge], answer: Sequence[ProposedFile], *, is_last: bool
     ) -> list[FileMerge]:
-        """Return the files with the merges of an answer. One that does not fit or is missing stays open if it `is_last`.
+        """Return the files with the merges of an answer. One that does not fit or is missing stays open at last.
 
         Otherwise raise `ModelFault` for it.
         """

@@ -366,9 +366,14 @@ def test_a_follow_up_needs_suggestions_a_change_and_the_folder_of_the_run(
     refused = greenroom("report", "last", "--apply-suggestions", "--non-interactive")
     assert (refused.code, "has no suggestions of a review." in refused.err) == (2, True)
     lines, asked = ["s", "x", "c"], list[str]()
+
+    def ask_line(question: str) -> str:
+        asked.append(question)
+        return lines.pop(0)
+
     with monkeypatch.context() as terminal:
         terminal.setattr(Invocation, "is_attended", property(lambda cli: cli.app.is_attended))
-        terminal.setattr(plan_command, "ask_line", lambda question: asked.append(question) or lines.pop(0))
+        terminal.setattr(plan_command, "ask_line", ask_line)
         closed = greenroom("report", "last")
     assert (closed.code, closed.err.count("Unknown answer."), asked) == (0, 2, ["[d]etail, [c]lose? "] * 3)
     assert "Score\n" not in closed.out, "the detail was not asked for"
