@@ -199,7 +199,6 @@ def test_a_threshold_above_the_measured_confidence_makes_a_proposal() -> None:
     ("base", "left", "right", "text"),
     [
         ("call(a, b, c)\n", "call(a1, b, c)\n", "call(a, b, c1)\n", b"call(a1, b, c1)\n"),
-        ('x = "a b"\n', 'x = "ab"\n', 'x = "a c"\n', b'x = "a c"\n'),
         ("f(a, b)\n", "f(\n  a,\n  b)\n", "f(a, c)\n", b"f(a, c)\n"),
     ],
 )

@@ -71,7 +71,7 @@ class Queue:
     ) -> Queue:
         """Hand in a file with each of these contents, in order: `1.txt`, `2.txt` … or these files."""
         root = folder / "repository"
-        root.mkdir()
+        root.mkdir(parents=True)
         git(root, "init", "-q", "-b", "main")
         for key, value in (("user.name", "You"), ("user.email", "you@localhost")):
             git(root, "config", key, value)
@@ -254,20 +254,50 @@ async def test_an_entry_is_not_guilty_of_what_was_merged_because_a_later_one_wou
     assert play.queue.put_off == {("fake", "old")}, "main fails already"
 
 
-async def test_work_is_merged_as_it_was_handed_in_and_ends_when_its_author_has_ended(tmp_path: Path) -> None:
-    play = await Queue.make(tmp_path, ["good"])
-    play.commit(1, {"1.txt": "half done"})
-    thread = next(event.thread_id for event in play.house.log if isinstance(event, StepEnded))
+def go_on(play: Queue, number: int) -> None:
+    """Let an author go on in its subtask: it has got a message."""
+    threads = [event.thread_id for event in play.house.log if isinstance(event, StepEnded)]
+    thread = next(thread for thread in threads if thread.startswith(author(number)))
     works = (Work(type="skill", executor="converse"),)
-    play.house.do(i.QueueSteps(agent_id=author(1), works=works, task_id=T1, thread_id=thread), by=MERGE_QUEUE)
+    play.house.do(i.QueueSteps(agent_id=author(number), works=works, task_id=T1, thread_id=thread), by=MERGE_QUEUE)
+
+
+async def test_work_is_merged_when_its_author_has_ended_and_only_as_it_reports_last(tmp_path: Path) -> None:
+    play = await Queue.make(tmp_path, ["bad", "good"])
+    go_on(play, 1)
+    play.commit(1, {"1.txt": "half done"})
     await play.run()
-    assert git(play.root, "show", f"refs/greenroom/{RUN}/main:1.txt") == "good"
-    assert play.state(1) == "running"
-    play.commit(1, {"1.txt": "better"})
+    assert (play.merged, play.state(1)) == (["2"], "running"), "it reports again"
+    play.hand_in(1)
+    play.commit(1, {"1.txt": "not reported"})
+    await play.run()
+    assert git(play.root, "show", f"refs/greenroom/{RUN}/main:1.txt") == "half done"
+    assert play.state(1) == "finished"
+
+
+async def test_of_two_reports_only_the_newer_one_is_merged(tmp_path: Path) -> None:
+    play = await Queue.make(tmp_path, ["bad"])
+    go_on(play, 1)
+    play.commit(1, {"1.txt": "good", "late.txt": "late"})
     play.hand_in(1)
     await play.run()
-    assert git(play.root, "show", f"refs/greenroom/{RUN}/main:1.txt") == "better"
-    assert play.state(1) == "finished"
+    assert (play.guilty, play.merged, play.state(1)) == ([], ["1"], "finished")
+    assert git(play.root, "show", f"refs/greenroom/{RUN}/main:late.txt") == "late"
+
+
+async def test_the_next_process_blames_none_for_what_main_fails(tmp_path: Path) -> None:
+    entries = [{"1.txt": "breaks"}, {"2.txt": "mends", "b.py": "def broken(:\n"}, {"3.txt": "good"}, {"4.txt": "good"}]
+    for steps in (2, 5):
+        play = await Queue.make(tmp_path / str(steps), entries)
+        play.judge = lambda files: {"old"} if "breaks" in files.values() and "mends" not in files.values() else set()
+        for _ in range(steps):
+            step = next_step(play.house.state, MERGE_QUEUE)
+            assert step is not None
+            await play.run_step(step)
+        play.queue.known, play.queue.put_off = {}, frozenset()
+        play.queue.load([cast("Step", SimpleNamespace(result=result)) for result in play.results])
+        await play.run()
+        assert (play.guilty, play.merged) == (["one-2"], ["1", "3", "4"])
 
 
 async def test_what_goes_back_too_often_is_decided_by_a_person(tmp_path: Path) -> None:
@@ -304,9 +334,8 @@ async def test_tests_that_are_new_are_put_off_and_loaded_by_the_next_process(tmp
     play = await Queue.make(tmp_path, ["bad", "good"], max_rounds=0)
     await play.run()
     assert (play.merged, set(play.queue.put_off)) == (["1", "2"], {("fake", "1.txt")})
-    work = SimpleNamespace(executor="merge")
     put_off, play.queue.put_off = play.queue.put_off, frozenset()
-    play.queue.load([cast("Step", SimpleNamespace(work=work, result=result)) for result in play.results])
+    play.queue.load([cast("Step", SimpleNamespace(result=result)) for result in play.results])
     assert play.queue.put_off == put_off
 
 

@@ -15,7 +15,7 @@ from greenroom.core.base.ids import SubtaskId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.step import Step
 from greenroom.runs.verdict import INTEGRATED_KEY
-from greenroom.teamwork.merging.lines import RAISED_VERSION, WORD, split_chunks, split_lines
+from greenroom.teamwork.merging.lines import QUOTE, RAISED_VERSION, WORD, split_chunks, split_lines
 from greenroom.teamwork.merging.merge import MARKERS, Merge, MergeConflict, merge_file
 from greenroom.teamwork.merging.syntax import is_valid
 from greenroom.teamwork.plan import TeamSettings
@@ -25,6 +25,9 @@ ConflictRung = Literal["git", "structure", "strategy", "model", "person", "autho
 ConflictState = Literal["resolved", "proposed", "open", "sent back", "mended", "left out"]
 Severity = Literal["low", "medium", "high"]
 SideName = Literal["left", "right"]
+
+ACCEPTED_KEY: Final = "accepted"
+"""The key in the instruction of an entry that a person lets be merged although checks fail."""
 
 CONFLICTS_KEY: Final = "conflicts"
 """The key of conflicts in results and instructions of steps."""
@@ -200,16 +203,18 @@ def pick_stretches(merge: Merge, side: SideName) -> str:
 
 
 def read_stretches(merge: Merge, text: str) -> list[str] | None:
-    """Return what a text has for each stretch that conflicts; None if the rest of it is not as it was merged."""
+    """Return what a text has for each stretch that conflicts; None if the rest of it is not as it was merged, or if it
+    cannot be told apart."""
     rest, *known = cut_known(merge)
     found = list[str]()
     if not text.startswith(rest):
         return None
     rest = text.removeprefix(rest)
     for number, part in enumerate(known, 1):
-        at = rest.find(part) if number < len(known) else len(rest.removesuffix(part)) if rest.endswith(part) else -1
-        if at < 0:
+        is_last = number == len(known)
+        if not (rest.endswith(part) if is_last else rest.count(part) == 1):
             return None
+        at = len(rest) - len(part) if is_last else rest.find(part)
         found.append(rest[:at])
         rest = rest[at + len(part) :]
     return found
@@ -258,7 +263,7 @@ def find_lost_lines(base: str, left: str, right: str, result: str) -> tuple[str,
     plain = _find_missing(*(("".join(line.split()) for line in text.splitlines()) for text in texts))
     words = set(_find_missing(*(WORD.findall(text) for text in texts)))
     dropped = [line for line in find_dropped_lines(*texts) if not words.isdisjoint(WORD.findall(line))]
-    return tuple(line for line in dropped if "".join(line.split()) in plain)
+    return tuple(line for line in dropped if QUOTE.search(line) or "".join(line.split()) in plain)
 
 
 def _find_missing(*versions: Iterable[str]) -> tuple[str, ...]:
@@ -383,13 +388,13 @@ def settle_by_person(merged: FileMerge, choice: str, text: str | None = None) ->
 def apply_settled(merged: FileMerge, settled: FileMerge) -> FileMerge:
     """Return a file with the resolution of a model or a person.
 
-    If other work was merged meanwhile, the same stretches get the same texts. If other stretches conflict, or a model's
-    text drops a line now, the resolution is void.
+    If other work was merged meanwhile, the same stretches get the same texts. The resolution is void if other stretches
+    conflict, or are resolved by code, or if a model's text drops a line now.
     """
     if settled.file.digest == merged.file.digest:
         return FileMerge(file=merged.file, record=settled.record, content=settled.content)
     old, new, texts = settled.by_code, merged.by_code, merged.file.texts
-    if old is None or new is None or texts is None or settled.content is None or old.conflicts != new.conflicts:
+    if old is None or new is None or texts is None or settled.content is None or old[1:] != new[1:]:
         return merged
     stretches = read_stretches(old, settled.content.decode()) if old.conflicts else None
     if stretches is None:
@@ -437,9 +442,12 @@ def collect_conflicts(steps: Iterable[Step], lost: Container[SubtaskId] = ()) ->
     found = dict[tuple[SubtaskId | None, str, str, str], ConflictRecord]()
     for step in steps:
         result = step.result or {}
+        is_accepted = bool((step.work.instruction_content or {}).get(ACCEPTED_KEY))
         for key in [key for key in found if INTEGRATED_KEY in result and key[0] == step.subtask_id]:
             if found[key].state != "resolved":
-                found[key] = evolve(found[key], state="mended")
+                known = found[key]
+                accepted = evolve(known, rung="person", state="resolved", why=translate("conflicts.accepted"))
+                found[key] = accepted if is_accepted else evolve(known, state="mended")
         for conflict in read_conflicts(result.get(CONFLICTS_KEY)):
             what = "" if conflict.type == "file-modification" else conflict.description
             found[step.subtask_id, conflict.type, conflict.path, what] = conflict

@@ -40,6 +40,7 @@ from greenroom.runs.verdict import (
     FAILURES_KEY,
     FAULTS_KEY,
     FINISH_MERGE,
+    HAND_IN,
     INTEGRATED_KEY,
     MERGE,
     MERGE_QUEUE,
@@ -51,7 +52,7 @@ from greenroom.runs.verdict import (
     decide_verdict,
     find_failing_old_tests,
 )
-from greenroom.teamwork.conflicts import CONFLICTS_KEY, ConflictRecord, FileMerge, has_markers
+from greenroom.teamwork.conflicts import ACCEPTED_KEY, CONFLICTS_KEY, ConflictRecord, FileMerge, has_markers
 from greenroom.teamwork.hand_in import describe_conflicts, find_subtask, read_end
 from greenroom.teamwork.ladder import BACK_KEY, add_conflicts, climb, to_data
 from greenroom.teamwork.plan import TeamSettings
@@ -62,9 +63,6 @@ MAX_BATCH: Final = 16
 """Maximum entries that are checked together."""
 
 SETTLE: Final = "settle_merge"
-ACCEPTED_KEY: Final = "accepted"
-"""The key in the instruction of an entry that a person lets be merged although checks fail."""
-
 UNCHECKED: Final = "built-in: merged without checks, which need an approval"
 """The rule of a merge whose checks may not run without a question."""
 
@@ -100,6 +98,10 @@ class Judgement:
         return bool(self.failures or self.faults)
 
 
+NO_FAILURES: Final[Failures] = frozenset()
+NOT_CHECKED: Final = Judgement()
+
+
 @dataclass(slots=True, kw_only=True)
 class MergeQueue:
     """What the merges of one run share in this process: judgements by tree, failures that are put off, and the `paths`
@@ -115,11 +117,14 @@ class MergeQueue:
     asks_person: bool = False
     known: dict[str, Judgement] = field(default_factory=dict)
     put_off: Failures = frozenset()
+    is_resumed: bool = False
     paths: tuple[str, Sequence[str]] = ("", ())
 
     def load(self, steps: Sequence[Step]) -> None:
         """Load what a former process has put off."""
-        self.put_off |= {(str(name), str(test)) for step in steps for name, test in _read_put_off(step)}
+        results = [step.result or {} for step in steps]
+        self.put_off |= {(str(name), str(test)) for result in results for name, test in _read_pairs(result)}
+        self.is_resumed = any(INTEGRATED_KEY in result for result in results)
 
     async def merge(
         self, state: TeamState, step: Step, onto: str, contents: Mapping[str, bytes | None] = NO_CONTENTS
@@ -237,9 +242,9 @@ def find_broken_files(before: Mapping[str, bytes], merged: Mapping[str, bytes], 
     ]
 
 
-def _read_put_off(step: Step) -> Sequence[tuple[object, object]]:
-    pairs = (step.result or {}).get(PUT_OFF_KEY)
-    return pairs if step.work.executor == MERGE and isinstance(pairs, list) else ()
+def _read_pairs(result: Data) -> Sequence[Sequence[object]]:
+    pairs = result.get(PUT_OFF_KEY)
+    return pairs if isinstance(pairs, list) else ()
 
 
 def writes_tests(state: TeamState, subtask: Subtask) -> bool:
@@ -263,6 +268,14 @@ def list_waiting(state: TeamState, step: Step) -> list[Step]:
     """Return the entries behind this one in the queue, in their order."""
     waiting = [other for other in state.steps_of(MERGE_QUEUE) if other.work.executor == MERGE and other.state == "init"]
     return [other for other in waiting if other is not step and find_subtask(state, other).state == "running"]
+
+
+def will_report_again(state: TeamState, step: Step, subtask: Subtask) -> bool:
+    """Return whether a newer report of the subtask waits, or its author still works: a message came meanwhile."""
+    if any(find_subtask(state, other) is subtask for other in list_waiting(state, step)):
+        return True
+    own = [other for other in state.steps_of(subtask.agent) if other.subtask_id == subtask.subtask_id]
+    return any(other.work.type == "skill" or other.work.executor == HAND_IN for other in own)
 
 
 async def find_first_bad(count: int, is_bad: Callable[[int], Awaitable[bool]]) -> int:
@@ -294,6 +307,8 @@ class MergeTool(CardedTool):
         step, subtask = context.step, find_subtask(context.state, context.step)
         if subtask.state != "running":
             return _end({"output": f"Not merged: {subtask.name} is over."})
+        if will_report_again(context.state, step, subtask):
+            return _end({"output": f"Not merged yet: {subtask.agent} goes on, and reports again."})
         try:
             return await self._merge(context, subtask, time.monotonic())
         except WorldFault as fault:
@@ -344,7 +359,7 @@ class MergeTool(CardedTool):
                 return self._give_up(step, " ".join(queue.explain(judged)), facts)
         if judged.failures:
             queue.put_off |= judged.failures
-            facts = {**facts, PUT_OFF_KEY: _list_pairs(judged.failures)}
+            facts = {**facts, PUT_OFF_KEY: [*_read_pairs(facts), *_list_pairs(judged.failures)]}
         move = {THREAD_KEY: MAIN_THREAD, COMMIT_KEY: merged.commit, SECONDS_KEY: round(time.monotonic() - began, 3)}
         return _end({"output": "Checked.", **facts}, _queue_move(step, move))
 
@@ -354,7 +369,7 @@ class MergeTool(CardedTool):
         What fails on `main` already, as a later entry of its batch was not merged, is put off. Return the judgement
         without what is put off, and facts for the step's result.
         """
-        queue, ran = self._queue, list[CheckReport]()
+        queue, ran, blameless = self._queue, list[CheckReport](), NO_FAILURES
         chain, terms = {"": merged}, context.step.terms
         may_check = queue.checks and not (terms is not None and terms.rule == UNCHECKED)
         if may_check and merged.tree not in queue.known:
@@ -374,11 +389,13 @@ class MergeTool(CardedTool):
             for commit in commits[: await find_first_bad(len(commits), is_bad)]:
                 queue.known.setdefault(commit.tree, Judgement())
             tree = await queue.workspace.tree(main)
-            guess = queue.known.get(tree)
+            guess = queue.known.get(tree, NOT_CHECKED if queue.is_resumed else None)
             if await is_bad(0) and guess is not None and guess.report is None:
-                queue.put_off |= await check(main, tree)
+                blameless = await check(main, tree)
+                queue.put_off |= blameless
         judged = queue.known.get(merged.tree, Judgement())
         facts: dict[str, object] = {"checks_run": len(ran)} | ({"batch": list(chain)} if len(chain) > 1 else {})
+        facts |= {PUT_OFF_KEY: _list_pairs(blameless)} if blameless else {}
         good = [report for report in ran if not queue.known[report.tree].failures - queue.put_off]
         if report := judged.report or next(iter(good), None):
             facts[REPORT_KEY] = report_to_data(report)
@@ -434,8 +451,7 @@ class MergeTool(CardedTool):
 class FinishMergeTool(CardedTool):
     """Moves a thread to a merge that is decided: the integration branch, or the work that goes back to its author.
 
-    If a process was killed after that, nothing is moved again. An author that was sent a message meanwhile goes on and
-    reports again.
+    If a process was killed after that, nothing is moved again.
     """
 
     card = make_card(FINISH_MERGE, "Move a branch.", {"type": "object"}, group="edit", effect="keyed")
@@ -454,15 +470,15 @@ class FinishMergeTool(CardedTool):
             return _end({"output": f"Not merged: {subtask.name} is over."})
         order = step.work.instruction_content or {}
         thread, commit = str(order[THREAD_KEY]), str(order[COMMIT_KEY])
+        facts = {name: order[name] for name in (COMMIT_KEY, THREAD_KEY, BASE_KEY) if name in order}
         try:
             await self._queue.workspace.advance(self._queue.run, thread, commit)
         except WorldFault as fault:
-            return _break(step, fault)
+            if thread == MAIN_THREAD:
+                return _break(step, fault)
+            facts = {}  # its author has committed meanwhile, and goes on with that
         if thread == MAIN_THREAD:
-            facts = {SECONDS_KEY: order.get(SECONDS_KEY, 0)}
-            goes_on = any(other.subtask_id == subtask.subtask_id for other in context.state.steps_of(subtask.agent))
-            return _end({INTEGRATED_KEY: commit, **facts}) if goes_on else _finish(step, commit, facts)
-        facts = {name: order[name] for name in (COMMIT_KEY, THREAD_KEY, BASE_KEY)}
+            return _finish(step, commit, {SECONDS_KEY: order.get(SECONDS_KEY, 0)})
         return _send(step, subtask, str(order[TEXT_KEY]), facts)
 
 

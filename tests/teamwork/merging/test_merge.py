@@ -246,3 +246,36 @@ def test_a_file_that_is_not_text_stays_a_conflict() -> None:
 )
 def test_additions_whose_order_or_choice_has_a_meaning_are_left(path: str, base: str, left: str, right: str) -> None:
     assert merge_file(path, base.encode(), left.encode(), right.encode()).conflicts
+
+
+@pytest.mark.parametrize(
+    ("path", "versions"),
+    [
+        ("shop.py", ("fee = max(0.5, total * 0.1)", "fee = max(1.5, total * 0.1)", "fee = min(2.5, cart * 0.3)")),
+        ("shop.py", ("x = 1.5", "x = 2.5", "x = 3.5")),
+        ("shop.py", ('name = "Hello  World"', 'name = "HelloWorld"', 'name = "Hello World"')),
+    ],
+    ids=["other edits", "numbers", "texts"],
+)
+def test_numbers_and_texts_are_not_versions_and_formatting(path: str, versions: tuple[str, str, str]) -> None:
+    base, left, right = (f"{line}\n".encode() for line in versions)
+    assert merge_file(path, base, left, right).conflicts
+
+
+@pytest.mark.parametrize("numbers", [("1.0", "1.0.post1", "1.0.post2"), ("1.0rc1", "1.0", "1.0.post2")])
+def test_a_release_after_the_final_one_is_higher(numbers: tuple[str, str, str]) -> None:
+    base, left, right = (f"shop=={number}\n".encode() for number in numbers)
+    assert merge_file("requirements.txt", base, left, right).text == "shop==1.0.post2\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "left", "right"),
+    [
+        (".gitignore", "!keep.log\n", "*.log\n"),
+        ("CODEOWNERS", "/docs/ @a\n", "* @b\n"),
+        ("a.toml", "[b]\nc = 1\n", "d = 2\n"),
+    ],
+)
+def test_entries_whose_order_has_a_meaning_are_left(path: str, left: str, right: str) -> None:
+    base = "x = 1\n"
+    assert merge_file(path, base.encode(), (base + left).encode(), (base + right).encode()).conflicts

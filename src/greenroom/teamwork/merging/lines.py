@@ -26,6 +26,9 @@ NAME: Final = re.compile(r"[^\W\d]\w+")
 COMMENT: Final = re.compile(r"\s*(//|#(?!\[)|\*|/\*)")
 """How lines of prose begin in a program. `#[` is an attribute of Rust."""
 
+QUOTE: Final = re.compile(r"[\"'`]")
+"""White space in a line with quotes can be part of a text."""
+
 NUMBER: Final = re.compile(r"\d[\w.+\-]*")
 """A number, or a version with what follows it: 1.2.0rc1."""
 
@@ -39,7 +42,7 @@ CONFIDENCES: Final[Mapping[str, float]] = {
     "white space only": 0.86,  # of 78 files 71 right, 4 harmful
     "formatted differently": 0.83,  # 12, 10, 0
     "contains the other side's addition": 0.91,  # 34, 31, 0
-    RAISED_VERSION: 0.9,  # 112, 104, 3
+    "raised a version": 0.9,  # 112, 104, 3
     "added entries": 0.93,  # 13, 13, 0: few, so as if one of two more was wrong
     "added imports": 0.83,  # 23, 19, 0
     "added members": 0.85,  # 65, 57, 2
@@ -209,10 +212,12 @@ def _settle_spacing(base: str, left: str, right: str, *, is_indented: bool) -> S
 
 
 def _strip_lines(text: str, *, is_indented: bool) -> list[str]:
-    if not is_indented:
+    if not (is_indented or QUOTE.search(text)):
         return ["".join(text.split())]
-    lines = [line for line in text.splitlines() if line.strip()]
-    return [line[: len(line) - len(line.lstrip())] + "".join(line.split()) for line in lines]
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    heads = [line[: len(line) - len(line.lstrip())] if is_indented else "" for line in lines]
+    plain = (line.lstrip() if QUOTE.search(line) else "".join(line.split()) for line in lines)
+    return [head + line for head, line in zip(heads, plain, strict=True)]
 
 
 def _settle_contained(base: str, left: str, right: str) -> Settled | None:
@@ -248,16 +253,21 @@ def settle_words(chunk: Chunk) -> Settled | None:
     return Settled("".join(line or "" for line in lines), "the sides changed different words")
 
 
-def settle_versions(chunk: Chunk) -> Settled | None:
-    """Take the higher version, if both sides raised it and one did nothing else; else None."""
+def settle_versions(chunk: Chunk, *, is_program: bool) -> Settled | None:
+    """Take the higher version, if both sides raised it and one did nothing else; else None.
+
+    In a program, only a line with the word tells a version from another number.
+    """
     base, left, right = ("".join(side) for side in chunk)
+    if is_program and "version" not in base.lower():
+        return None
     if not len(chunk.base) == len(chunk.left) == len(chunk.right) <= MOST_VERSIONS or not VERSION.search(base):
         return None
     numbers = [[_rank_version(number) for number in NUMBER.findall(side)] for side in (base, left, right)]
     if not len(numbers[0]) == len(numbers[1]) == len(numbers[2]):
         return None
+    pairs = list(zip(*numbers, strict=True))
     for low, high, text in ((1, 2, right), (2, 1, left)):
-        pairs = list(zip(*numbers, strict=True))
         is_bump = NUMBER.sub("0", base) == NUMBER.sub("0", (base, left, right)[low])
         if is_bump and all(pair[0] <= pair[low] <= pair[high] for pair in pairs):
             return Settled(text, RAISED_VERSION)
@@ -265,13 +275,14 @@ def settle_versions(chunk: Chunk) -> Settled | None:
 
 
 def _rank_version(number: str) -> tuple[list[int], list[tuple[int, str]]]:
-    """Return what sorts versions: 1.0rc1 is before 1.0, which is before 1.0.1."""
+    """Return what sorts versions: 1.0rc1 is before 1.0, which is before 1.0.post1 and 1.0.1."""
     match = re.match(r"\d+(\.\d+)*", number)
     release = [int(part) for part in match.group().split(".")] if match else []
     while release and not release[-1]:
         release.pop()
     rest = re.findall(r"\d+|[a-zA-Z]+", number[match.end() :] if match else number)
-    return release, [(int(part), "") if part.isdigit() else (-1, part) for part in rest] or [(0, "")]
+    ranks = [(int(part), "") if part.isdigit() else (1 if part == "post" else -1, part) for part in rest]
+    return release, ranks or [(0, "")]
 
 
 def _merge_words(base: str, left: str, right: str) -> str | None:

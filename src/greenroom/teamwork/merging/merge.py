@@ -65,7 +65,6 @@ NOTES: Final = (
     "history",
     "authors",
     "contributors",
-    "codeowners",
 )
 """What the names of files begin with that hold sections or entries."""
 
@@ -77,6 +76,8 @@ IMPORT: Final = re.compile(
 )
 HEADING: Final = re.compile(r"#{1,4} |\[|\.\. _|\S.*\d+\.\d+")
 ITEM: Final = re.compile(r"\s*([-*+]|\d+\.|#\d+:) ")
+PROGRAMS: Final = (".py", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go", ".rs", ".java", ".rb", ".c", ".cc", ".h")
+
 KEY: Final = re.compile(r"\s*[\"']?[\w@./-]+[\"']?\s*[:=]\s*[^\s({\[]")
 """A line that is a whole entry: a key and its value."""
 
@@ -187,7 +188,7 @@ class _FileMerger:
             settle_lines(chunk, is_indented=self._path.endswith(INDENTED))
             or self._join(chunk, place)
             or self._join_after_comma(chunk, place)
-            or settle_versions(chunk)
+            or settle_versions(chunk, is_program=self._path.endswith(PROGRAMS))
             or (None if self._path.endswith(PROSE) else settle_words(chunk))
         )
 
@@ -230,7 +231,7 @@ class _FileMerger:
             return None
         if all(ITEM.match(line) for line in first):
             return "both sides added list items"
-        is_dense = all(line.strip() for side in chunk[1:] for line in side)
+        is_dense = all(line.strip() and line[0] not in "[!" for side in chunk[1:] for line in side)
         names = [{ENTRY.split(line.strip(), 1)[0].lower() for line in side} for side in chunk[1:]]
         is_free = is_dense and not names[0] & names[1] and not self._path.endswith(PROSE)
         return "both sides added entries" if is_free else None
