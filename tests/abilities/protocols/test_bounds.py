@@ -9,6 +9,7 @@ from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection
 from greenroom.abilities.protocols.text_calls import read
 from tests.abilities.protocols.house import ALL, TOOLS
 from tests.sampling import first
+from tests.speed import measure_slowness
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.
 pytestmark = pytest.mark.no_cover
@@ -109,7 +110,7 @@ def test_a_reply_of_one_sign_is_read_within_a_second(sign: str) -> None:
         return time.process_time() - begin
 
     for text in (sign * (1_000_000 // len(sign)), "<TOOL_CALL>\n" + sign * (1_000_000 // len(sign))):
-        assert any(measure(text) < 1.0 for _ in range(3)), "other programs on the machine only add time"
+        assert any(measure(text) < 1.0 * measure_slowness() for _ in range(5)), "other programs only add time"
 
 
 def test_a_few_aliases_cannot_stand_for_gigabytes() -> None:
