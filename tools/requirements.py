@@ -3,13 +3,15 @@
     ./go requirements [SOURCE | --unknown | --unreached]
 
 The ids come from docs/requirements.md. The claims are `@pytest.mark.req("MAS-151", ...)` marks, also in a module's
-`pytestmark`. This tool does not check whether a claim is true: the test does.
+`pytestmark`. This tool does not check whether a claim is true: the test does. It fails if a claim's tests drive only
+modules that no user can reach.
 """
 
 import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 import greenroom
@@ -144,9 +146,10 @@ def unreached() -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     """Print the requested list. Return 2 for an invalid request."""
+    unreachable = [] if arguments else [f"no user can reach: {line}" for line in unreached()]
     match arguments:
         case []:
-            lines = counts()
+            lines = chain(counts(), unreachable)
         case ["--unknown"]:
             lines = unknown()
         case ["--unreached"]:
@@ -157,7 +160,7 @@ def main(arguments: list[str]) -> int:
             print(f"requirements: pass nothing, --unknown, --unreached or one of {', '.join(SOURCES)}", file=sys.stderr)
             return 2
     print(*lines, sep="\n")
-    return 0
+    return 1 if unreachable else 0
 
 
 if __name__ == "__main__":

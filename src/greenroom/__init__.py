@@ -149,6 +149,7 @@ if TYPE_CHECKING:
     from greenroom.core.rules.intents import SetLimits as SetLimits
     from greenroom.core.rules.intents import StagePlan as StagePlan
     from greenroom.core.rules.intents import SubtaskPlan as SubtaskPlan
+    from greenroom.core.rules.intents import UpdateWorkingMemory as UpdateWorkingMemory
     from greenroom.core.state.agent import AgentState as AgentState
     from greenroom.core.state.agent import Capability as Capability
     from greenroom.core.state.agent import Duty as Duty
@@ -259,7 +260,7 @@ _ROOMS: Final[dict[str, str]] = {
     ),
     "core.rules.intents": (
         "AddAgent AddStages AddTask AnswerApproval CancelTask PauseTask PostNote QueueSteps ResumeTask SendMessage "
-        "SetLimits StagePlan SubtaskPlan"
+        "SetLimits StagePlan SubtaskPlan UpdateWorkingMemory"
     ),
     "core.state.approval": "Approval",
     "core.state.spec": "AgentSpec History TurnPolicy",

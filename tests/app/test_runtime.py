@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+import greenroom
 from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
 from greenroom.adapters.storage.sqlite import SqliteLog
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import RefusedError, WorldFault
-from greenroom.core.base.ids import TaskId, TeamId, task_budget
+from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_budget
 from greenroom.core.ports.executor import Capabilities, Executor
 from greenroom.core.rules.intents import (
     AddTask,
@@ -28,6 +29,7 @@ from greenroom.core.rules.intents import (
     SetLimits,
     SetTimer,
 )
+from greenroom.core.state.mas_format import collect_working_memory
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
@@ -62,6 +64,18 @@ async def test_agents_do_their_parts_and_the_task_says_so() -> None:
         (task,) = await house.read_archive("task")
         assert isinstance(task, Task)
         assert task.evidence == ("seen", "seen")
+
+
+@pytest.mark.req("MAS-78", "MAS-231")
+async def test_a_program_adds_a_stage_to_the_working_memory_of_an_agent() -> None:
+    bob = AgentId("bob")
+    async with harness([spec("ann"), spec("bob")], []) as house:
+        task = AddTask(name="t", intention="t", manager=LEAD, group=(bob,), driver="manager", stages=(stage("ann"),))
+        await house.runtime.ask(house.team, task)
+        assert collect_working_memory(await house.state(), bob) == {T1: {}}
+        (name,) = (await house.state()).stages
+        await house.runtime.ask(house.team, greenroom.UpdateWorkingMemory(agent_id=bob, task_id=T1, stage_id=name))
+        assert collect_working_memory(await house.state(), bob) == {T1: {name: []}}
 
 
 async def test_an_uncovered_turn_fails_its_subtask_and_says_which() -> None:

@@ -221,7 +221,7 @@ def test_a_group_that_is_dissolving_takes_nobody_in() -> None:
     house.refused("unknown_task", i.AddParticipants(task_id=T1, agents=(BOB,)))
 
 
-@pytest.mark.req("MAS-67", "MAS-78", "MAS-231")
+@pytest.mark.req("MAS-67")
 def test_working_memory_gains_a_task_or_stage_and_loses_nothing() -> None:
     house = House.furnished(stages=(plan(("one", ANN)),)).queue(BOB)
     house.do(i.UpdateWorkingMemory(agent_id=BOB, task_id=T1, stage_id=S1), by=BOB)

@@ -256,7 +256,7 @@ async def test_a_manager_begins_a_task_with_its_stages_and_those_who_are_named_w
         await manage(here, "task_manager")
         await here.runtime.wait(here.team, T2)
         task = (await here.state()).tasks[T2]
-        assert (task.name, task.manager, task.driver) == ("Poem", BOSS, "manager")
+        assert (task.name, task.intention, task.manager, task.driver) == ("Poem", "A poem.", BOSS, "manager")
         assert task.group == (BOSS, KIM, ANN)
         assert (await here.did(ANN)) == ["planning", "quick_think", "reflection", "summary"]
         kept = (await here.result("task_manager"))["task_instruction"]
