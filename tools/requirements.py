@@ -149,7 +149,7 @@ def main(arguments: list[str]) -> int:
     unreachable = [] if arguments else [f"no user can reach: {line}" for line in unreached()]
     match arguments:
         case []:
-            lines = chain(counts(), unreachable)
+            lines: Iterable[str] = chain(counts(), unreachable)
         case ["--unknown"]:
             lines = unknown()
         case ["--unreached"]:
