@@ -11,14 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from greenroom.adapters.storage.text_index import SqliteTextIndex
 from greenroom.app.messages import translate
-from greenroom.app.settings.home import worktrees_folder
+from greenroom.app.settings.home import home_folder, worktrees_folder
 from greenroom.app.toolset.manual_call import find_ended_step
 from greenroom.app.workspace import current_folder, find_workspace_root
 from greenroom.core.base.errors import Bug, Rejection
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.model import Model, Models
 from greenroom.core.ports.sandbox import CONFINING_TIERS, Tier
+from greenroom.core.ports.text_index import TextIndex
 from greenroom.core.state.step import Step
 from greenroom.core.sync.replay import StepHistory
 
@@ -236,6 +238,11 @@ class AppContext:
         if team not in self._histories:
             self._histories[team] = StepHistory(self.runtime.log, team)
         return await self._histories[team].read()
+
+    @cached_property
+    def text_index(self) -> TextIndex:
+        """The index of memories, skills and moved history, in the data folder."""
+        return SqliteTextIndex(home_folder() / "index.db")
 
     async def blob(self, digest: str) -> bytes:
         """Return the content of a large result."""
