@@ -37,7 +37,16 @@ WRONG = (
 WRONG += "    else:\n        csv.writer(out).writerows(rows)\n"
 TEST = "import io\n\nfrom export import export\n\n\ndef test_json():\n    out = io.StringIO()\n"
 TEST += '    export([[1]], out, as_json=True)\n    assert out.getvalue() == "[[1]]"\n'
-PLUGINS = ("anyio", "asyncio", "hypothesispytest", "inline_snapshot", "timeout", "xdist", "xdist.looponfail")
+PLUGINS = (
+    "anyio",
+    "asyncio",
+    "benchmark",
+    "hypothesispytest",
+    "inline_snapshot",
+    "timeout",
+    "xdist",
+    "xdist.looponfail",
+)
 ALONE = " ".join(f"-p no:{name}" for name in PLUGINS)
 """Disable our own plugins, which take a second to load."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedModel
-from tests.e2e.jobs import committed
+from tests.e2e.jobs import ALONE, committed
 
 REQUEST = "add tax and discount, with tests and docs"
 DESIGN = {
@@ -39,6 +39,7 @@ def build_shop(folder: Path) -> Path:
         "tests/test_cart.py": "from shop.cart import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n",
         "README.md": "# Shop\n",
         "conftest.py": "",
+        "pytest.ini": f"[pytest]\naddopts = {ALONE}\n",
         ".gitignore": "secret.txt\n__pycache__/\n",
     }
     for name, text in files.items():
