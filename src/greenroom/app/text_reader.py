@@ -69,6 +69,15 @@ class TextReader:
         except ParseError as error:
             return ReplyProblem(why=str(error))
 
+    def read_yaml(self, text: str, tag: str) -> object:
+        from greenroom.abilities.protocols.strict_yaml import load
+
+        try:
+            bodies = read_tagged_bodies(text, {tag: "data"}).get(tag, ())
+            return load(bodies[0], typed=False) if len(bodies) == 1 else None
+        except ParseError:
+            return None
+
     def find_json_error(self, arguments: str) -> str:
         return find_json_error(arguments)
 

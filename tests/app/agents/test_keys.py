@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.app.agents.specs import FOREIGN_KEYS, OWN_KEYS, REFUSED_KEYS, parse_spec
 from greenroom.core.base.records import to_full_dict
-from greenroom.core.state.spec import AgentSpec, Cooperation, History, TurnPolicy
+from greenroom.core.state.spec import AgentSpec, Cooperation, History, PlanPolicy, TurnPolicy
 from tests.app.agents.folders import Folders
 
 ALL = """\
@@ -36,6 +36,9 @@ repairs: 1
 summary_rounds: 30
 summary_prompt: Sum it up.
 need_summary: true
+plan: true
+plan_max_depth: 3
+plan_max_steps: 5
 language: zh
 answer: {type: object, properties: {ok: {type: boolean}}}
 cooperation:
@@ -69,6 +72,7 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
             protocols=("tool_call", "patch"), several="first", ends="mark", auto_complete=True, rounds=20, repairs=1
         ),
         history=History(summary_rounds=30, summary_prompt="Sum it up.", need_summary=True),
+        planner=PlanPolicy(enabled=True, max_depth=3, max_steps=5),
         cooperation=Cooperation(
             concurrency=2, seconds=300, success=92, cooperates=False, partners=("bob",), protocol="review-feedback"
         ),

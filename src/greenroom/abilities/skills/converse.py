@@ -13,6 +13,7 @@ from greenroom.abilities.skills.conversation.reply_interpreter import Interpreta
 from greenroom.abilities.skills.conversation.roles import Role, RoleFactory
 from greenroom.abilities.skills.conversation.transcript import (
     BYTES_PER_TOKEN,
+    PLAN_SKILL,
     Transcript,
     Transcripts,
     describe_origin,
@@ -21,6 +22,7 @@ from greenroom.abilities.skills.conversation.transcript import (
     render_media,
 )
 from greenroom.abilities.skills.filter_tools import ALWAYS_OFFERED, find_chosen_tools
+from greenroom.abilities.skills.plan_task import wants_plan
 from greenroom.abilities.skills.prompts.builder import PACK, render_notice, wrap_schema
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.records import evolve
@@ -101,6 +103,8 @@ class Converse:
         )
         if not is_new_request(step) and has_unread_message(context.state, step):
             return Outcome(result={"deferred": "told"})  # the next turn reads everything
+        if wants_plan(context.state, step, history):
+            return _defer_turn(context, PLAN_SKILL, "See whether to split the task.", step.work.text_content)
         transcript.start_turn(step)
         if transcript.returned is not None and not is_new_request(step):
             return await self._answer_with_tool_result(context, role, transcript, transcript.returned)

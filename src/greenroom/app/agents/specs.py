@@ -23,7 +23,7 @@ from greenroom.app.text_reader import SUBAGENT_CALL
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.base.text import CONTROL_CHARACTERS
-from greenroom.core.state.spec import AgentSpec, Cooperation, History, ToolGroup, TurnPolicy
+from greenroom.core.state.spec import AgentSpec, Cooperation, History, PlanPolicy, ToolGroup, TurnPolicy
 from greenroom.policy.rules import BadRule, parse
 from greenroom.teamwork.handoffs import read_protocols
 
@@ -239,6 +239,9 @@ OWN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "summary_rounds": KeyTarget(path=("history", "summary_rounds"), read=int_between(0, MAX_ROUNDS)),
     "summary_prompt": KeyTarget(path=("history", "summary_prompt"), read=parse_prose),
     "need_summary": KeyTarget(path=("history", "need_summary"), read=parse_bool),
+    "plan": KeyTarget(path=("planner", "enabled"), read=parse_bool),
+    "plan_max_depth": KeyTarget(path=("planner", "max_depth"), read=int_between(0, 5)),
+    "plan_max_steps": KeyTarget(path=("planner", "max_steps"), read=int_between(2, 50)),
     "language": KeyTarget(path=("language",), read=one_of("en", "zh")),
     "answer": KeyTarget(path=("answer",), read=parse_schema),
     "cooperation.concurrency": KeyTarget(path=("cooperation", "concurrency"), read=parse_count),
@@ -280,7 +283,8 @@ REFUSED_KEYS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("base_url", "api_base", "url"), "specs.address"),
     **dict.fromkeys(("limits", "max_cost", "max_time"), "specs.limit"),
     **dict.fromkeys(("summary_on_send", "clear_after_send_message", "human_config", "files"), "specs.no_effect_yet"),
-    **dict.fromkeys(("plan", "plan_depth", "plan_max_depth", "agent_type"), "specs.no_effect_yet"),
+    "agent_type": "specs.no_effect_yet",
+    "plan_depth": "specs.plan_depth",
     **dict.fromkeys(("use_methodology", "use_analysis", "force_save_memory"), "specs.no_effect_yet"),
     "version": "specs.computed",
     "execute_tool_confirm": "specs.choice_of_person",
@@ -490,7 +494,7 @@ def _build_spec(fields_by_path: Mapping[FieldPath, object]) -> AgentSpec:
         parts.setdefault(path[0] if len(path) > 1 else "", {})[path[-1]] = fields_by_path[path]
     top_fields = parts.pop("", {})
     spec = AgentSpec(name=str(top_fields["name"]))
-    records = {"turn": TurnPolicy, "history": History, "cooperation": Cooperation}
+    records = {"turn": TurnPolicy, "history": History, "cooperation": Cooperation, "planner": PlanPolicy}
     inner = {name: records[name](**fields) if name in records else fields for name, fields in parts.items()}
     return evolve(spec, **top_fields, **inner)
 

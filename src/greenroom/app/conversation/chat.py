@@ -218,7 +218,7 @@ class Chat:
         work, origins = make_turn(text, typed, media=media), label_attachments(text, typed, media)
         self.team = await self._runtime.create(
             capabilities_name,
-            participants.members,
+            participants.with_copies,
             capabilities_name=capabilities_name,
             workspace=participants.workspace,
             limits=limits,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from greenroom.abilities.skills.plan_task import name_copy
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.runtime import Runtime
 from greenroom.app.team_host import TeamHost
@@ -25,6 +26,9 @@ ASSISTANT: Final = AgentSpec(name="assistant", role="an assistant", profile=ASSI
 FIRST_TASK_ID: Final[TaskId] = task_id(1)
 """The only task of a conversation."""
 
+PERSON_TOOLS: Final = frozenset({"ask_user", "propose_plan"})
+"""Tools that ask the person. A copy that works on a part of a plan does not have them."""
+
 MAX_NAME_CHARS: Final = 60
 """How many characters of a question become the task's name."""
 
@@ -37,6 +41,12 @@ class Participants:
     members: tuple[tuple[AgentId, AgentSpec], ...]
     missing: tuple[str, ...] = ()
     workspace: str = ""
+
+    @property
+    def with_copies(self) -> tuple[tuple[AgentId, AgentSpec], ...]:
+        """The participants, and copies of those that split tasks. A copy has the same rights, asks no person, and ends
+        its part by itself."""
+        return (*self.members, *(copy for member in self.members for copy in _list_copies(*member)))
 
     @property
     def first(self) -> AgentId:
@@ -76,6 +86,18 @@ def select_participants(
         (AgentId(name), _adapt_spec(member_spec, tools=tools, language=language)) for name, member_spec in specs.items()
     ]
     return Participants(members=tuple(members), missing=tuple(missing))
+
+
+def _list_copies(agent: AgentId, spec: AgentSpec) -> Iterator[tuple[AgentId, AgentSpec]]:
+    """Yield a copy for each depth at which a part of a task can be split."""
+    tools = tuple(name for name in spec.tools if name not in PERSON_TOOLS)
+    turn = evolve(spec.turn, auto_complete=True)
+    name = agent
+    for depth in range(spec.planner.max_depth if spec.planner.enabled else 0):
+        name = name_copy(name, depth)
+        planner = evolve(spec.planner, depth=depth + 1)
+        changes = {"planner": planner, "tools": tools, "turn": turn, "answer": None, "proof": "", "manager": False}
+        yield name, evolve(spec, name=name, history=evolve(spec.history, need_summary=False), **changes)
 
 
 def read_model_name(spec: AgentSpec) -> str:
@@ -119,7 +141,7 @@ async def create_single_task_team(
     first_turn = QueueSteps(agent_id=participants.first, works=works, task_id=FIRST_TASK_ID, origins=origins)
     return await runtime.create(
         capabilities_name,
-        participants.members,
+        participants.with_copies,
         capabilities_name=capabilities_name,
         workspace=participants.workspace,
         limits=limits,
@@ -167,5 +189,5 @@ def _make_task(name: str, intention: str, participants: Participants) -> AddTask
         name=name,
         intention=intention,
         manager=participants.first,
-        group=tuple(agent_id for agent_id, _ in participants.members),
+        group=tuple(agent_id for agent_id, _ in participants.with_copies),
     )

@@ -128,7 +128,7 @@ def _make_step(executor: str, intention: str) -> Work:
 def require_first_delivery(participants: Participants) -> Members:
     """Return the members, with delivery required from the first agent. The agents that it calls only answer it, so
     their work is verified with its own."""
-    (name, first), *others = participants.members
+    (name, first), *others = participants.with_copies
     return ((name, require_delivery(first)), *others)
 
 

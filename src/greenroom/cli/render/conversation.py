@@ -39,6 +39,7 @@ NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patc
 NAMED_STEPS: Final = frozenset(
     {BASELINE, CONFIRM_UNVERIFIED, DELIVER, "run_checks", "propose_plan", "ask_user", "command_output"}
     | {"stop_command", "read_output", "converse", "compact", "summarize", "open_workspace", "hand_in", "split_code"}
+    | {"plan_task"}
     | {"send_back", MERGE, FINISH_MERGE, "settle_merge"}
 )
 LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_change"})
@@ -196,11 +197,20 @@ class RunView(LineProgress):
             count = len(chosen) if isinstance(chosen, list | tuple) else 0
             key = "conversation.tools_selected" if count else "conversation.no_tools_selected"
             self.note(f"· {translate(key, count=count, total=total)}", style="dim")
+        elif step.work.executor == "plan_task":
+            self._note_plan(step, result.get("plan"))
         elif step.work.type == "tool" and step.error != "not run":
             sign = "·" if step.state == "finished" else "✗"
             self._note_call(step, sign, describe_result(output))
         if (loop := str(result.get("circles", ""))) in LOOP_CODES:
             self.note(translate(f"conversation.{loop}", agent=step.agent_id), style="yellow")
+
+    def _note_plan(self, step: Step, parts: object) -> None:
+        """Show the parts of an agent's plan."""
+        if isinstance(parts, list | tuple) and parts:
+            lines = [translate("conversation.task_split", agent=step.agent_id, count=len(parts))]
+            lines += [f"  {number}. {shorten(str(part), MAX_OUTPUT_CHARS)}" for number, part in enumerate(parts, 1)]
+            self.note(strip_control_characters("\n".join(lines)), style="dim")
 
     def _note_call(self, step: Step, sign: str, result: str) -> None:
         self.note(f"{sign} {describe_step(step)} → {result}", style="dim")

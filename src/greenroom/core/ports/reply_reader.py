@@ -50,6 +50,10 @@ class ReplyReader(Protocol):
         """Return the call in a reply; None if it is only text. `ended` means that the model stopped by itself."""
         ...
 
+    def read_yaml(self, text: str, tag: str) -> object:
+        """Return the YAML or JSON in the only block with this tag; None if there is none that can be read."""
+        ...
+
     def find_json_error(self, arguments: str) -> str:
         """Return why a call's arguments are not a JSON object, and where; empty if unknown."""
         ...

@@ -66,6 +66,7 @@ BASIC_SKILLS: Final = frozenset(
         "compact",
         "summarize",
         "filter_tools",
+        "plan_task",
         "planning",
         "reflection",
         "send_message",
@@ -249,7 +250,11 @@ def _check_work(draft: Draft, agent: AgentState, work: Work, by: str) -> RuleRes
     spec, cause = agent.spec, draft.cause
     if work.type == "tool":
         proves = work.executor == spec.proof and work.call_id is None  # Greenroom runs the proof itself, before the end
-        if proves or work.executor in spec.tools or (work.executor == CALL_TOOL and spec.calls):
+        if (
+            proves
+            or work.executor in spec.tools
+            or (work.executor == CALL_TOOL and (spec.calls or spec.planner.may_split))
+        ):
             return None
         known = ", ".join(spec.tools) or "none"
         why, tool = "{agent!r} may not use the tool {tool!r}.", work.executor

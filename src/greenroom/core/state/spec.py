@@ -43,6 +43,25 @@ class History:
 
 
 @record
+class PlanPolicy:
+    """Whether an agent splits a task into subtasks that it gives to copies of itself, one after the other.
+
+    Copies at `max_depth` do not split their part. `depth` is 0 for the agent itself. `max_steps` limits the subtasks of
+    one plan.
+    """
+
+    enabled: bool = False
+    max_depth: int = 2
+    max_steps: int = 10
+    depth: int = 0
+
+    @property
+    def may_split(self) -> bool:
+        """Whether an agent at this depth splits its tasks."""
+        return self.enabled and self.depth < self.max_depth
+
+
+@record
 class Cooperation:
     """Facts for planners and partners: parallel work, duration in seconds, success rate in percent, partners."""
 
@@ -81,6 +100,7 @@ class AgentSpec:
     answer: Data | None = None
     turn: TurnPolicy = TurnPolicy()
     history: History = History()
+    planner: PlanPolicy = PlanPolicy()
     cooperation: Cooperation | None = None
     language: str = ""
     llm_config: Data | None = None

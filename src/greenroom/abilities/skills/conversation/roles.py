@@ -97,11 +97,11 @@ class RoleFactory:
             subtask=step.subtask_id is not None,
             owns=step.subtask_id is not None or manages,
             unattended=step.subtask_id is not None or (self._solo and manages),
-            writes=task is not None and len(task.group) > 1 and not spec.calls,
-            company=len(state.agents) > 1,
+            writes=not spec.planner.depth and len(_list_group(state, task)) > 1 and not spec.calls,
+            company=sum(not agent.spec.planner.depth for agent in state.agents.values()) > 1,
             native=card.tools,
             chosen=chosen,
-            others=tuple(_describe_other_agent(state, name) for name in _list_reachable_agents(spec, step, task)),
+            others=tuple(_describe_other_agent(state, name) for name in _list_reachable_agents(state, spec, step)),
         )
         key = (spec.name, spec.version, place)
         found = self._roles.get(key)
@@ -162,13 +162,19 @@ class RoleFactory:
         )
 
 
-def _list_reachable_agents(spec: AgentSpec, step: Step, task: Task | None) -> tuple[str, ...]:
+def _list_group(state: TeamState, task: Task | None) -> tuple[AgentId, ...]:
+    """List the agents of a task, without the copies that work on the parts of a plan."""
+    group = task.group if task is not None else ()
+    return tuple(name for name in group if not state.agents[name].spec.planner.depth)
+
+
+def _list_reachable_agents(state: TeamState, spec: AgentSpec, step: Step) -> tuple[str, ...]:
     """List the agents that may be called, without the agent itself. An agent that writes in text may write to its
     group."""
     callable_names = tuple(name for name in spec.calls if name not in (spec.name, step.agent_id))
-    if callable_names or task is None or "send_message" not in spec.turn.protocols:
+    if callable_names or "send_message" not in spec.turn.protocols:
         return callable_names
-    return tuple(name for name in task.group if name != step.agent_id)
+    return tuple(name for name in _list_group(state, state.tasks.get(step.task_id)) if name != step.agent_id)
 
 
 def _describe_other_agent(state: TeamState, name: str) -> OtherAgent:

@@ -52,6 +52,10 @@ def describe_origin(state: TeamState, step: Step) -> Data:
     return {"begins": is_new_request(step), "people": is_from_people(state, step)}
 
 
+PLAN_SKILL: Final = "plan_task"
+PLAN_CALL_PREFIX: Final = "plan-"
+"""Prefix of the ids of calls that a plan makes. The conversation reads the plan's report instead of their results."""
+
 INTERRUPTION_MARK: Final = " […]"
 """Marks the end of the agent's own text when a person interrupted it."""
 
@@ -225,8 +229,11 @@ def render_messages(
     if step.work.executor == "compact":
         spoken = str(result.get("language", ""))
         return [ChatMessage(role="user", content=render_summary(result, spoken))] if step.state == "finished" else []
-    if step.work.executor == "filter_tools":
+    if step.work.executor == "filter_tools" or (step.work.call_id or "").startswith(PLAN_CALL_PREFIX):
         return []
+    if step.work.executor == PLAN_SKILL:
+        said = str(result.get("told", ""))
+        return [ChatMessage(role="user", content=said)] if said else []
     if "deferred" in result:
         # The next step repeats its question, unless a person's new turn replaced it.
         said = step.work.text_content if result["deferred"] == "told" else ""
