@@ -179,6 +179,7 @@ if TYPE_CHECKING:
     from greenroom.core.state.spec import AgentStyle as AgentStyle
     from greenroom.core.state.spec import Cooperation as Cooperation
     from greenroom.core.state.spec import History as History
+    from greenroom.core.state.spec import PlanPolicy as PlanPolicy
     from greenroom.core.state.spec import MultipleCalls as MultipleCalls
     from greenroom.core.state.spec import ToolGroup as ToolGroup
     from greenroom.core.state.spec import TurnEnd as TurnEnd
@@ -303,7 +304,7 @@ _TYPES: Final[dict[str, str]] = {
     "core.state.knowledge": "Artifact BoardValue Memory MemoryType Note",
     "core.state.message": "ConversationGroup Delivery Message MessageKind Wait",
     "core.state.origin": "Labels",
-    "core.state.spec": "AgentKind AgentStyle Cooperation MultipleCalls ToolGroup TurnEnd",
+    "core.state.spec": "AgentKind AgentStyle Cooperation MultipleCalls PlanPolicy ToolGroup TurnEnd",
     "core.state.stage": "Member MemberState OnFailure Stage StageState Subtask SubtaskState",
     "core.state.step": "AfterCancel Effect StepState StepType StoredMedia",
     "core.state.task": "Driver Task TaskEnd TaskExecutionState",
