@@ -179,8 +179,8 @@ if TYPE_CHECKING:
     from greenroom.core.state.spec import AgentStyle as AgentStyle
     from greenroom.core.state.spec import Cooperation as Cooperation
     from greenroom.core.state.spec import History as History
-    from greenroom.core.state.spec import PlanPolicy as PlanPolicy
     from greenroom.core.state.spec import MultipleCalls as MultipleCalls
+    from greenroom.core.state.spec import PlanPolicy as PlanPolicy
     from greenroom.core.state.spec import ToolGroup as ToolGroup
     from greenroom.core.state.spec import TurnEnd as TurnEnd
     from greenroom.core.state.spec import TurnPolicy as TurnPolicy
