@@ -133,6 +133,8 @@ if TYPE_CHECKING:
     from greenroom.core.ports.reply_reader import ReplyCall as ReplyCall
     from greenroom.core.ports.reply_reader import ReplyProblem as ReplyProblem
     from greenroom.core.ports.reply_reader import ReplyReader as ReplyReader
+    from greenroom.core.ports.skill_library import OfferedSkill as OfferedSkill
+    from greenroom.core.ports.skill_library import SkillLibrary as SkillLibrary
     from greenroom.core.ports.tool import Target as Target
     from greenroom.core.rules.intents import AddAgent as AddAgent
     from greenroom.core.rules.intents import AddStages as AddStages
@@ -294,6 +296,7 @@ _TYPES: Final[dict[str, str]] = {
     ),
     "core.ports.model": "FaultKind FinishReason Opaque",
     "core.ports.reply_reader": "ReplyCall ReplyProblem ReplyReader",
+    "core.ports.skill_library": "OfferedSkill SkillLibrary",
     "core.ports.tool": "Target",
     "core.rules.intents": "Consequence Intent",
     "core.state.agent": "AgentState Capability Duty",

@@ -50,6 +50,8 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "!config.toml",
         "!agents/",
         "!agents/*.md",
+        "!skills/",
+        "!skills/**",
         "!teams/",
         "!teams/*.toml",
         "!tools/",

@@ -196,7 +196,7 @@ def test_pages_stay_short() -> None:
     assert {page.name: words for page, words in pages.items() if page.name[0] == "0" and words > 250} == {}
     lines = {name: len((ROOT / name).read_text("utf-8").splitlines()) for name in ("README.md", "CHANGELOG.md")}
     assert lines["README.md"] <= 150
-    assert lines["CHANGELOG.md"] <= 60
+    assert lines["CHANGELOG.md"] <= 75
 
 
 TOP = ("README.md", "README.zh.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md")

@@ -40,7 +40,9 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
 
         return await build_team_capabilities(app, team)
 
-    conversation_factories = make_conversation_factories(app, app.notes, app.toolset, app.get_approval_timeout)
+    conversation_factories = make_conversation_factories(
+        app, app.notes, app.toolset, app.get_approval_timeout, lambda: app.skills
+    )
     return {
         CHANGE_RUN: make_run_capabilities,
         TEAM_RUN: make_team_capabilities,
@@ -60,7 +62,12 @@ async def make_organisation_capabilities(app: AppContext, team: Team) -> Capabil
     toolset = app.toolset(Path(team.workspace))
     planning_skills = build_planned_skills(app, toolset.specs, reader=TextReader(), project=app.notes())
     conversation_skills = build_conversation_skills(
-        app, toolset.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+        app,
+        toolset.specs,
+        reader=TextReader(),
+        project=app.notes(),
+        filter_above=FILTER_TOOLS_ABOVE,
+        skills=app.skills,
     )
     # Of two skills with one name, the planning agents' skill wins: the other answers by tool calls.
     skills = {skill.name: skill for skill in (*conversation_skills, *planning_skills)}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from greenroom.app.settings.schema import Settings
     from greenroom.app.toolset.toolbox import Toolbox, ToolSource
     from greenroom.app.toolset.toolset import Toolset
+    from greenroom.core.ports.skill_library import SkillLibrary
     from greenroom.core.rules.intents import Intent
     from greenroom.runs.workspace import WorktreeTools
 
@@ -163,6 +164,13 @@ class AppContext:
         from greenroom.app.trust import keep_trusted_agents, open_trust_store
 
         return keep_trusted_agents(find_agents(self.folder), self.root, open_trust_store().make_trust_check(self.root))
+
+    @cached_property
+    def skills(self) -> SkillLibrary:
+        """The skills of the workspace that agents may use."""
+        from greenroom.app.skill_library import open_skills
+
+        return open_skills(self.root, self.settings.skills)
 
     # ------------------------------------------------------------------------------------------------ tools and teams
 

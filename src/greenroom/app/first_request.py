@@ -23,6 +23,7 @@ from greenroom.core.ports.model import (
     ToolSpec,
 )
 from greenroom.core.ports.reply_reader import ReplyReader
+from greenroom.core.ports.skill_library import SkillLibrary
 from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.agent import AgentState
 from greenroom.core.state.spec import AgentSpec
@@ -34,31 +35,42 @@ CAPTURING_MODEL_NAME: Final = "prompt:nobody"
 
 @record
 class RequestContext:
-    """What a request contains besides the agent: tools, callable agents, the text reader and the project notes."""
+    """What a request contains besides the agent: tools, callable agents, the text reader, notes and skills."""
 
     tools: tuple[ToolSpec, ...] = ()
     callable_agents: Mapping[str, AgentSpec]
     reader: ReplyReader | None = None
     project_notes: str = ""
+    skills: SkillLibrary | None = None
 
 
 @record
 class FirstRequest:
-    """The request and its model. Without a model, `trouble` says why."""
+    """The request, its model, and the skills chosen for it. Without a model, `trouble` says why."""
 
     request: ModelRequest
     model: str = ""
     trouble: str = ""
+    skills: tuple[str, ...] = ()
 
 
 async def build_first_request(spec: AgentSpec, message: str, models: Models, context: RequestContext) -> FirstRequest:
     """Return the first request of this agent for a new task with `message`. No model is called."""
     capture = _CapturingModels(models)
-    converse = Converse(capture, context.tools, solo=True, reader=context.reader, project=context.project_notes)
-    await converse.run(cast("StepContext", await _make_step_context(spec, message, context.callable_agents)))
+    converse = Converse(
+        capture,
+        context.tools,
+        solo=True,
+        reader=context.reader,
+        project=context.project_notes,
+        skills=context.skills,
+    )
+    step_context = await _make_step_context(spec, message, context.callable_agents)
+    outcome = await converse.run(cast("StepContext", step_context))
     if capture.request is None:
         raise Bug(f"{spec.name!r} would not call a model.")
-    return FirstRequest(request=capture.request, model=capture.model_name, trouble=capture.trouble)
+    skills = tuple(cast("list[str]", (outcome.result or {}).get("skills", ())))
+    return FirstRequest(request=capture.request, model=capture.model_name, trouble=capture.trouble, skills=skills)
 
 
 async def _make_step_context(

@@ -1,4 +1,4 @@
-"""Trust: which agents, tools, callbacks, servers, checks and notes of a workspace a person has trusted, by hash."""
+"""Trust: which agents, skills, tools, servers, checks and notes of a workspace a person has trusted, by hash."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from greenroom.app.agents.discovery import AgentFile, Agents, BrokenAgentFile, f
 from greenroom.app.messages import shorten_names, translate
 from greenroom.app.settings.home import RecordFile, config_folder, read_inside
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
+from greenroom.app.skill_folders import FileSkill, FoundSkills, find_skills
 from greenroom.app.workspace import WorkspaceNote, read_notes, render_notes
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve, record
@@ -25,7 +26,7 @@ from greenroom.core.base.text import LabelledText
 class TrustItem:
     """An item of a workspace that needs trust. `shown` is what a person reads; `digest` covers its whole content."""
 
-    kind: Literal["agent", "tool", "server", "callback", "check", "notes"]
+    kind: Literal["agent", "tool", "server", "callback", "check", "notes", "skill"]
     name: str
     shown: str
     digest: str
@@ -247,11 +248,15 @@ def find_note_items(folder: Path) -> tuple[TrustItem, ...]:
 def describe_note(note: WorkspaceNote) -> TrustItem:
     """Describe a note for a person. The digest covers the whole text."""
     first_line = next(filter(None, (line.strip("# ") for line in note.text.splitlines())), "")
-    summary = first_line if len(first_line) <= MAX_SUMMARY_CHARS else f"{first_line[: MAX_SUMMARY_CHARS - 1]}…"
+    summary = _cut(first_line)
     count = len(note.text.splitlines())
     lines = translate("trust.one_line" if count == 1 else "trust.several_lines", count=count)
     digest = _hash_text(f"{note.name}\0{note.text}")
     return TrustItem(kind="notes", name=note.name, shown=f"{summary} · {lines}", digest=digest)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_SUMMARY_CHARS else f"{text[: MAX_SUMMARY_CHARS - 1]}…"
 
 
 def render_trusted_notes(folder: Path, trusted: IsTrusted) -> LabelledText:
@@ -262,7 +267,7 @@ def render_trusted_notes(folder: Path, trusted: IsTrusted) -> LabelledText:
 def find_trust_items(
     root: Path, other_items: Iterable[TrustItem] = (), *, folder: Path | None = None
 ) -> tuple[TrustItem, ...]:
-    """Return the agents, tools and callbacks of a workspace, the notes for `folder`, and `other_items`."""
+    """Return the agents, skills, tools and callbacks of a workspace, the notes for `folder`, and `other_items`."""
     agents = [
         describe_agent(entry, root) for entry in find_agents(root).by_name.values() if entry.folder.scope == "project"
     ]
@@ -271,13 +276,19 @@ def find_trust_items(
         for kind in SCRIPT_FOLDERS
         for entry in read_project_scripts(root, kind).scripts
     ]
-    return (*agents, *scripts, *other_items, *find_note_items(folder or root))
+    skills = [describe_skill(skill) for skill in _find_project_skills(root).by_name.values()]
+    return (*agents, *skills, *scripts, *other_items, *find_note_items(folder or root))
 
 
 def find_troubles(root: Path) -> tuple[str, ...]:
-    """Return the agents, tools and callbacks that cannot be read, with the reasons."""
+    """Return the agents, skills, tools and callbacks that cannot be read, with the reasons."""
     agents = (broken_file.text for broken_file in find_agents(root).broken_files if broken_file.scope == "project")
-    return (*agents, *(trouble for kind in SCRIPT_FOLDERS for trouble in read_project_scripts(root, kind).troubles))
+    skills = (text for scope, text in _find_project_skills(root).troubles if scope == "project")
+    return (
+        *agents,
+        *skills,
+        *(trouble for kind in SCRIPT_FOLDERS for trouble in read_project_scripts(root, kind).troubles),
+    )
 
 
 def describe_agent(agent_file: AgentFile, root: Path) -> TrustItem:
@@ -294,12 +305,42 @@ def describe_agent(agent_file: AgentFile, root: Path) -> TrustItem:
     )
 
 
+def _find_project_skills(root: Path) -> FoundSkills:
+    found = find_skills(root)
+    own = {name: skill for name, skill in found.by_name.items() if skill.source.scope == "project"}
+    return evolve(found, by_name=own)
+
+
+def describe_skill(skill: FileSkill) -> TrustItem:
+    """Describe a skill of a project or a repository. The digest covers all its files, and its place."""
+    place = skill.folder.relative_to(skill.source.root or skill.folder).as_posix()
+    return TrustItem(
+        kind="skill",
+        name=skill.name,
+        shown=f"{place} · {_cut(skill.description)}",
+        digest=_hash_text(f"skill\0{place}\0{skill.digest}"),
+    )
+
+
+def make_skill_check(root: Path) -> Callable[[FileSkill], bool]:
+    """Return whether a skill may be used: a person's own always, those of the project and of repositories if trusted in
+    their current version."""
+    get_check = cache(open_trust_store().make_trust_check)
+
+    def may_be_used(skill: FileSkill) -> bool:
+        source = skill.source
+        place = root if source.scope == "project" else source.folder
+        return source.scope == "user" or get_check(place)(describe_skill(skill))
+
+    return may_be_used
+
+
 def _describe_wants(agent_file: AgentFile) -> Iterator[str]:
     """Yield the agent's purpose, tools, called agents and model."""
     spec = agent_file.spec
     purpose = " ".join((spec.description or spec.role).split())
     if purpose:
-        yield purpose if len(purpose) <= MAX_SUMMARY_CHARS else f"{purpose[: MAX_SUMMARY_CHARS - 1]}…"
+        yield _cut(purpose)
     model = str((spec.llm_config or {}).get("model", ""))
     for word, names in (
         ("tools", spec.tools),

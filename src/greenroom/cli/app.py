@@ -58,6 +58,7 @@ RENAMED: Final = {"team": "org", "talk": "inbox", "tell": "send", "tasks": "runs
 
 GROUPS: Final = {
     "agents": "List, show and create agents.",
+    "skills": "List, show and copy skills.",
     "prompt": "Show what models are sent.",
     "models": "List and check models.",
     "eval": "Evaluate a model.",
@@ -154,6 +155,9 @@ SECTIONS: Final[Mapping[str, Sequence[CommandEntry]]] = {
         CommandEntry("agents show", "agents", "look", "Show the settings of an agent."),
         CommandEntry("agents new", "agents", "none", "Create the file of a new agent."),
         CommandEntry("prompt show", "agents", "none", "Show the first request of an agent to its model."),
+        CommandEntry("skills list", "skills", "none", "List the skills that agents can get here."),
+        CommandEntry("skills show", "skills", "none", "Show a skill: its folder, its files and its text."),
+        CommandEntry("skills sync", "skills", "none", "Copy the skills of the repositories in your settings."),
         CommandEntry("models list", "models", "none", "List the models you can use, with their prices."),
         CommandEntry("models check", "models", "none", "Test a model with three small calls."),
         CommandEntry("eval live", "models", "none", "Score a model on fifteen small tasks."),

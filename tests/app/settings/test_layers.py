@@ -199,6 +199,8 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         "workspace.seconds",
         "workspace.lend",
         *(f"team.{name}" for name in to_full_dict(TeamSettings())),
+        "skills.use",
+        "skills.repositories",
     ]
     assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
     assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")

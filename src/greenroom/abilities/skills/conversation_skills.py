@@ -17,6 +17,7 @@ from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.core.ports.executor import Executor, Outcome, StepContext
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models, ToolSpec
 from greenroom.core.ports.reply_reader import ReplyReader
+from greenroom.core.ports.skill_library import SkillLibrary
 from greenroom.core.rules.intents import Consequence, QueueSteps
 from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState
@@ -102,6 +103,7 @@ def build_conversation_skills(
     project: str = "",
     filter_above: int = 0,
     transcripts: Transcripts | None = None,
+    skills: SkillLibrary | None = None,
 ) -> tuple[Executor, ...]:
     """Build `converse` and the skills that it uses in long conversations and at the end. See `Converse` for the
     parameters."""
@@ -113,6 +115,7 @@ def build_conversation_skills(
         project=project,
         filter_above=filter_above,
         transcripts=transcripts,
+        skills=skills,
     )
     summarize = SummarizeSkill(models, converse.role_factory, converse.transcripts)
     filter_tools, plan_task = FilterToolsSkill(models, tools, filter_above), PlanTaskSkill(models, reader)

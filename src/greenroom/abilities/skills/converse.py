@@ -29,6 +29,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelRequest, Models, ModelTextDelta, ToolSpec
 from greenroom.core.ports.reply_reader import ReplyCall, ReplyProblem, ReplyReader
+from greenroom.core.ports.skill_library import READ_SKILL, SkillLibrary
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.step import Step, StepTerms, StepType, Work
 from greenroom.core.state.team_state import TeamState
@@ -44,6 +45,9 @@ MAX_WINDOW_SHARE: Final = 0.95
 
 TOO_LONG: Final = "it is longer than the model may write at once (`max_output`)"
 
+MAX_SKILL_BYTES: Final = 2000 * BYTES_PER_TOKEN
+"""Maximum size of the skills that a task is given at its start: 2,000 tokens."""
+
 MAX_FAILED_COMPACTIONS: Final = 2
 """Maximum number of consecutive failed compactions."""
 
@@ -53,7 +57,7 @@ class Converse:
 
     With `solo`, a plain answer ends the task that the agent manages. `reader` parses replies of agents that act in
     text. `project` is the workspace's text for agents. An agent with more tools than `filter_above` first chooses the
-    tools that its task needs (0: never).
+    tools that its task needs (0: never). `skills` are the person's, from which each task is given what fits.
     """
 
     type: StepType = "skill"
@@ -70,8 +74,10 @@ class Converse:
         project: str = "",
         filter_above: int = 0,
         transcripts: Transcripts | None = None,
+        skills: SkillLibrary | None = None,
     ) -> None:
         self._models = models
+        self._skills = skills
         self._reader = reader
         self._filter_above = filter_above
         self._tool_names = frozenset(tool.name for tool in tools).difference(ALWAYS_OFFERED)
@@ -86,6 +92,7 @@ class Converse:
         texts = [step.work.text_content, role.addon, *(thread.notices if thread else ())]
         size = role.size + sum(len(text.encode()) for text in texts) + (thread.size if thread else 0)
         size += step.work.media_tokens
+        size += MAX_SKILL_BYTES if self._may_get_skills(role) and not (thread and thread.size) else 0
         return model_call.build_terms(model, role.spec, size, prompt=role.version)
 
     async def run(self, context: StepContext) -> Outcome:
@@ -111,6 +118,9 @@ class Converse:
         max_turns = role.spec.turn.rounds or completion.DEFAULT_MAX_TURNS
         last = transcript.rounds >= max_turns or transcript.loop_detector.must_end
         newest = _render_newest(context, role, transcript, last=last)
+        chosen_skills: list[str] = []
+        if not transcript.messages and self._may_get_skills(role):
+            newest, chosen_skills = await self._add_skills(role, newest)
         first = _compact_first(context, role, model, transcript, newest)
         if first is not None:
             return first
@@ -141,9 +151,24 @@ class Converse:
             self._build_reply_context(context, role, transcript, last=last), role, reply
         )
         outcome = _build_outcome(context, reply, interpretation, newest, transcript.loop_detector.loop)
+        if chosen_skills:
+            outcome = evolve(outcome, result={**(outcome.result or {}), "skills": chosen_skills})
         thread = context.state.threads.get(step.thread_id)
         known = thread.origins if thread is not None else ()
         return evolve(outcome, origins=tuple(label for label in role.origins if label not in known))
+
+    def _may_get_skills(self, role: Role) -> bool:
+        return self._skills is not None and not self._skills.is_empty and role.spec.use_skills
+
+    async def _add_skills(self, role: Role, newest: str) -> tuple[str, list[str]]:
+        """Return the first message of a task with the skills that fit it, and the names of those."""
+        offered = await self._skills.choose(newest, MAX_SKILL_BYTES) if self._skills is not None else ()
+        whole = [skill for skill in offered if skill.text]
+        listed = [skill for skill in offered if not skill.text] if READ_SKILL in role.offered_names else []
+        if not whole and not listed:
+            return newest, []
+        text = PACK.render(role.spec.language, "skills", {"whole": whole, "listed": listed})
+        return f"{newest}\n\n{text}", [skill.name for skill in (*whole, *listed) if skill.chosen]
 
     async def _answer_with_tool_result(
         self, context: StepContext, role: Role, transcript: Transcript, text: str

@@ -13,6 +13,7 @@ from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.core.base.errors import ModelFault
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models, ToolSpec
+from greenroom.core.ports.skill_library import READ_SKILL
 from greenroom.core.rules.intents import SetValue
 from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState, value_key
@@ -20,8 +21,8 @@ from greenroom.core.state.team_state import TeamState, value_key
 CHOICE_KEY_PREFIX: Final = "tools of "
 """Prefix of the task board key of an agent's choice."""
 
-ALWAYS_OFFERED: Final = ("read_output",)
-"""Tools that are always offered. Without them an agent could not read long results."""
+ALWAYS_OFFERED: Final = ("read_output", READ_SKILL)
+"""Tools that are always offered. Without them an agent could not read long results and skills."""
 
 MAX_USE_CHARS: Final = 160
 _NUMBER: Final = re.compile(r"\d{1,6}")

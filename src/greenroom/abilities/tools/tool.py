@@ -13,13 +13,14 @@ from greenroom.core.base.errors import ModelFault, ProviderFault, StaleOwner, Wo
 from greenroom.core.base.records import Data, evolve
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.skill_library import READ_SKILL
 from greenroom.core.ports.tool import Target, ToolCard, ToolExecutor
 from greenroom.core.rules.intents import NeedToolDecision
 from greenroom.core.state.spec import ToolGroup
 from greenroom.core.state.step import Effect, Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState
 
-ALWAYS_OFFERED: Final = ("read_output",)
+ALWAYS_OFFERED: Final = ("read_output", READ_SKILL)
 """Tools that every agent with tools gets, because any result may be long."""
 
 DEFAULT_TOOLS: Final = (

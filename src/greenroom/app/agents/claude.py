@@ -24,7 +24,10 @@ from greenroom.core.state.spec import AgentSpec, ToolGroup, TurnPolicy
 PERMISSION_MODE_KEY: Final = "permissionMode"
 PLAN_MODE: Final = "plan"
 READ_KEYS: Final = ("name", "description", "tools", "disallowedTools", "model", "effort", "maxTurns")
-IGNORED_KEYS: Final = ("skills", "mcpServers", "hooks", "memory", "background", "isolation", "initialPrompt", "color")
+IGNORED_KEYS: Final = (
+    *("skills", "mcpServers", "hooks", "memory", "background", "isolation", "initialPrompt", "color"),
+    *("license", "allowed-tools", "metadata", "compatibility", "version"),
+)
 MODEL_ROLES: Final = {"opus": "strong", "sonnet": "strong", "haiku": "fast", "inherit": "", "default": ""}
 EFFORT_LEVELS: Final = {"low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
 ALL_GROUPS: Final[tuple[ToolGroup, ...]] = ("read", "edit", "command", "web")
@@ -55,7 +58,7 @@ class AgentFileNote:
 
 def from_claude(file: FrontMatterFile) -> tuple[AgentSpec, tuple[AgentFileNote, ...]]:
     """Return the agent's spec, and notes about keys that have no effect."""
-    front_matter = _read_keys(file)
+    front_matter = read_loose_keys(file)
     notes: list[AgentFileNote] = []
     groups, calls = _parse_tools(front_matter, notes)
     spec = AgentSpec(
@@ -155,7 +158,8 @@ def _split_tool_list(value: object) -> list[str]:
     return [name for item in listed if (name := str(item).strip(" \t\n-\"'"))]
 
 
-def _read_keys(file: FrontMatterFile) -> Data:
+def read_loose_keys(file: FrontMatterFile) -> Data:
+    """Return the keys of a file. Raise `UnusableAgentFile` if it has none, even read line by line."""
     try:
         return file.parse_keys().values
     except UnusableAgentFile:

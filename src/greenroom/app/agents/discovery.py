@@ -171,7 +171,7 @@ def read_packaged_agent(package: str, name: str, language: str) -> AgentSpec:
 def list_agent_folders(workspace: Path) -> Sequence[AgentFolder]:
     """Return all agent folders, nearest first, whether they exist or not."""
     root = find_workspace_root(workspace)
-    own_folder, claude_folder = user_folder(), _claude_folder()
+    own_folder, claude_agents = user_folder(), claude_folder(AGENTS_FOLDER)
     project_folders: list[AgentFolder] = []
     if not is_shared_folder(root):
         project_folders = [
@@ -181,8 +181,8 @@ def list_agent_folders(workspace: Path) -> Sequence[AgentFolder]:
     folders = (
         *project_folders[:1],
         AgentFolder(folder=own_folder, scope="user"),
-        *(folder for folder in project_folders[1:] if folder.folder != claude_folder),
-        *((AgentFolder(folder=claude_folder, scope="user", form="claude"),) if claude_folder is not None else ()),
+        *(folder for folder in project_folders[1:] if folder.folder != claude_agents),
+        *((AgentFolder(folder=claude_agents, scope="user", form="claude"),) if claude_agents is not None else ()),
     )
     return tuple(folders)
 
@@ -192,11 +192,12 @@ def user_folder() -> Path:
     return config_folder() / AGENTS_FOLDER
 
 
-def _claude_folder() -> Path | None:
+def claude_folder(name: str) -> Path | None:
+    """Return this folder of the person's Claude Code."""
     named, home = os.environ.get("CLAUDE_CONFIG_DIR"), os.environ.get("HOME")
     if named:
-        return Path(named) / AGENTS_FOLDER
-    return Path(home) / ".claude" / AGENTS_FOLDER if home else None
+        return Path(named) / name
+    return Path(home) / ".claude" / name if home else None
 
 
 def _read_folder(place: AgentFolder) -> tuple[list[AgentFile], list[BrokenAgentFile]]:

@@ -11,6 +11,7 @@ from greenroom.app.conversation.capability_names import ASK, CHAT, RUN
 from greenroom.app.text_reader import TextReader
 from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory, Executor
 from greenroom.core.ports.model import Models, ToolSpec
+from greenroom.core.ports.skill_library import SkillLibrary
 from greenroom.core.state.team import Team
 
 FILTER_TOOLS_ABOVE: Final = 30
@@ -39,28 +40,32 @@ def make_conversation_factories(
     notes: Callable[[], str],
     make_tools: TeamToolsFactory | None = None,
     get_approval_timeout: Callable[[], int | None] = lambda: None,
+    get_skills: Callable[[], SkillLibrary | None] = lambda: None,
 ) -> Mapping[str, CapabilitiesFactory]:
     """Return the capability factories by name. Models and workspace are not touched before a team runs.
 
     `make_tools` builds the tools of a team with a workspace. `get_approval_timeout` returns how long approval requests
-    stay open, in milliseconds.
+    stay open, in milliseconds. `get_skills` returns the skills of the workspace.
     """
 
     def make(team: Team, *, solo: bool) -> Capabilities:
         tools = make_tools(Path(team.workspace)) if make_tools is not None and team.workspace else None
-        skills = _build_skills(models, tools.specs if tools is not None else (), solo=solo, project=notes())
+        specs = tools.specs if tools is not None else ()
+        skills = build_conversation_skills(
+            models,
+            specs,
+            solo=solo,
+            reader=TextReader(),
+            project=notes(),
+            filter_above=FILTER_TOOLS_ABOVE,
+            skills=get_skills(),
+        )
         if tools is None:
             return Capabilities(skills)
         return Capabilities((*skills, *tools.executors), on_close=tools.close, approvals_expire=get_approval_timeout())
 
     return {
-        ASK: lambda _: Capabilities(_build_skills(models, (), solo=True)),
+        ASK: lambda _: Capabilities(build_conversation_skills(models, solo=True, reader=TextReader())),
         RUN: lambda team: make(team, solo=True),
         CHAT: lambda team: make(team, solo=False),
     }
-
-
-def _build_skills(models: Models, tools: Sequence[ToolSpec], *, solo: bool, project: str = "") -> Sequence[Executor]:
-    return build_conversation_skills(
-        models, tools, solo=solo, reader=TextReader(), project=project, filter_above=FILTER_TOOLS_ABOVE
-    )

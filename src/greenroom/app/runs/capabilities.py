@@ -138,7 +138,13 @@ async def build_run_capabilities(app: AppContext, team: Team) -> Capabilities:
     await run_workspace.workspace.close(team.team_id, SCRATCH_THREAD)  # left by a process that was killed
     toolset = await _build_toolset(app, team.team_id, run_workspace)
     skills = build_conversation_skills(
-        app, toolset.specs, solo=True, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+        app,
+        toolset.specs,
+        solo=True,
+        reader=TextReader(),
+        project=app.notes(),
+        filter_above=FILTER_TOOLS_ABOVE,
+        skills=app.skills,
     )
     return Capabilities(
         (*skills, *toolset.executors), on_close=toolset.close, approvals_expire=app.get_approval_timeout()

@@ -181,12 +181,14 @@ def _report_write_errors(path: Path) -> Iterator[None]:
 
 
 GITIGNORE: Final = """\
-# Only settings, agents, teams, tools, callbacks and rules are shared.
+# Only settings, agents, skills, teams, tools, callbacks and rules are shared.
 *
 !.gitignore
 !config.toml
 !agents/
 !agents/*.md
+!skills/
+!skills/**
 !teams/
 !teams/*.toml
 !tools/

@@ -45,6 +45,7 @@ USER_ONLY_SETTINGS: Final[Mapping[str, str]] = {
     "browser": "user_only.browser",
     "after_tool_call": "user_only.callbacks",
     "sandbox": "user_only.sandbox",
+    "skills": "user_only.skills",
     "non_interactive": "user_only.asking",
     "approvals_expire": "user_only.expiry",
 }

@@ -213,6 +213,18 @@ class WorktreeSettings:
 
 
 @record
+class SkillSettings:
+    """`[skills]`: know-how in files that agents are given for a task.
+
+    - `use`: Whether agents get skills. Default: true.
+    - `repositories`: Git repositories with skills; `greenroom skills sync` copies them. Default: none.
+    """
+
+    use: bool = True
+    repositories: Annotated[tuple[str, ...], values.parse_repositories] = ()
+
+
+@record
 class Settings:
     """All settings. The settings page takes its descriptions from the docstrings of these records.
 
@@ -250,6 +262,7 @@ class Settings:
     checks: Mapping[str, CheckSettings] = msgspec.field(default_factory=dict)
     workspace: WorktreeSettings = WorktreeSettings()
     team: TeamSettings = TeamSettings()
+    skills: SkillSettings = SkillSettings()
 
     @property
     def approval_timeout_ms(self) -> int | None:

@@ -235,6 +235,18 @@ def parse_url(value: object) -> str:
     return parse_text(value).rstrip("/")
 
 
+def parse_repositories(value: object) -> tuple[str, ...]:
+    """Parse addresses of git repositories: https, ssh, `user@host:path`, or a folder."""
+    addresses = parse_texts(value)
+    for address in addresses:
+        parts = urlsplit(address)
+        is_web = parts.scheme == "https" and bool(parts.hostname) and parts.username is None
+        is_ssh = (parts.scheme == "ssh" and bool(parts.hostname)) or re.fullmatch(r"[\w.-]+@[\w.-]+:[^:]+", address)
+        if not (is_web or is_ssh or address.startswith("/")):
+            raise BadValue("values.repositories")
+    return addresses
+
+
 def one_of(*names: str) -> Reader:
     """Return a reader of one of a few words."""
 

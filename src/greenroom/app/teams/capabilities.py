@@ -353,7 +353,12 @@ async def build_team_capabilities(app: AppContext, team: Team, registered: Itera
     await worktrees.load(state, steps)
     lead = state.agents[LEAD].spec
     skills = build_conversation_skills(
-        app, worktrees.toolbox.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+        app,
+        worktrees.toolbox.specs,
+        reader=TextReader(),
+        project=app.notes(),
+        filter_above=FILTER_TOOLS_ABOVE,
+        skills=app.skills,
     )
     model, language = read_model_name(lead), lead.language
     profiles = (*load_profiles(app.agents(), language).list(), *registered)

@@ -29,6 +29,7 @@ from greenroom.app.messages import translate
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.layers import load_settings
 from greenroom.app.settings.schema import Settings
+from greenroom.app.skill_library import ReadSkillTool, open_skills
 from greenroom.app.threads import CallOutcome, run_in_thread, start_in_thread
 from greenroom.app.toolset.mcp import inspect_new_servers, load_server_tools
 from greenroom.app.toolset.toolbox import ToolSource, merge_tool_sources
@@ -341,8 +342,14 @@ def _list_project_scripts(
 
 
 def find_tool_source(root: Path) -> ToolSource:
-    """Return the custom tools of files, packages and servers, with notes."""
-    return merge_tool_sources((find_file_tools(root), find_server_tools(root)))
+    """Return the custom tools of files, packages and servers, with notes, and the tool that reads skills."""
+    return merge_tool_sources((find_skill_tools(root), find_file_tools(root), find_server_tools(root)))
+
+
+def find_skill_tools(root: Path) -> ToolSource:
+    """Return the tool that reads the skills of a workspace, if there are any."""
+    skills = open_skills(root, load_settings({}, os.environ, root).settings.skills)
+    return ToolSource(tools=() if skills.is_empty else (ReadSkillTool(skills),))
 
 
 def find_file_tools(root: Path) -> ToolSource:

@@ -12,6 +12,7 @@ from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import CloseCallback, Outcome
 from greenroom.core.ports.model import ToolSpec
+from greenroom.core.ports.skill_library import READ_SKILL
 from greenroom.core.ports.tool import BUILT_IN, ToolExecutor
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step
@@ -55,7 +56,8 @@ class Toolbox:
         grouped = [tool.name for tool in self if tool.card.group in spec.groups and not tool.card.alias_of]
         wanted: Sequence[str] = (*spec.tools, *grouped) if spec.tools or spec.groups else tuple(default)
         has_any = any(name in self._tools for name in wanted)
-        extra = [name for name in ALWAYS_OFFERED if has_any and name in self._tools]
+        left_out = () if spec.use_skills else (READ_SKILL,)
+        extra = [name for name in ALWAYS_OFFERED if has_any and name in self._tools and name not in left_out]
         return evolve(spec, tools=tuple(dict.fromkeys((*wanted, *extra))))
 
 

@@ -282,7 +282,11 @@ async def prompt_show(
     tools, agent_spec = cli.app.toolbox(), agents.get(name.strip()).spec
     spec = tools.equip(evolve(agent_spec, language=agent_spec.language or cli.app.language))
     context = RequestContext(
-        tools=tools.specs, callable_agents=agents.specs, reader=TextReader(), project_notes=cli.app.notes()
+        tools=tools.specs,
+        callable_agents=agents.specs,
+        reader=TextReader(),
+        project_notes=cli.app.notes(),
+        skills=cli.app.skills,
     )
     await cli.app.model_session.find_local_servers()
     request = await build_first_request(spec, message, cli.app, context)
@@ -319,6 +323,7 @@ def _describe_request(agent_request: FirstRequest) -> str:
         how.append(translate("agents.temperature", value=request.temperature))
     if request.effort is not None:
         how.append(translate("agents.effort", value=request.effort))
+    how += [translate("agents.skills", names=", ".join(agent_request.skills))] if agent_request.skills else []
     how += [] if request.streaming else [translate("agents.not_streamed")]
     return strip_control_characters(" · ".join(how))
 
@@ -328,6 +333,7 @@ def request_fields(agent_request: FirstRequest) -> dict[str, object]:
     return {
         "model": agent_request.model or None,
         "trouble": agent_request.trouble or None,
+        "skills": list(agent_request.skills),
         "request": {
             "messages": [{"role": item.role, "content": item.content} for item in request.messages],
             "tools": [

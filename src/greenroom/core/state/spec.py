@@ -79,7 +79,7 @@ class AgentSpec:
 
     `calls` lists the agents that it may call for a reply. `rules` are restrictions: they bind this agent and every
     agent that it brings into a conversation. `proof` is the tool that verifies its work; the agent's own report is only
-    a claim.
+    a claim. With `use_skills` it is given the skills (`SKILL.md`) that fit its task.
     """
 
     name: str
@@ -105,4 +105,5 @@ class AgentSpec:
     language: str = ""
     llm_config: Data | None = None
     human_config: Data | None = None
+    use_skills: bool = True
     version: str = ""
