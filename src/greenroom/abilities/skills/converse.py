@@ -118,9 +118,7 @@ class Converse:
         max_turns = role.spec.turn.rounds or completion.DEFAULT_MAX_TURNS
         last = transcript.rounds >= max_turns or transcript.loop_detector.must_end
         newest = _render_newest(context, role, transcript, last=last)
-        chosen_skills: list[str] = []
-        if not transcript.messages and self._may_get_skills(role):
-            newest, chosen_skills = await self._add_skills(role, newest)
+        newest, chosen_skills = await self._add_skills(role, transcript, newest)
         first = _compact_first(context, role, model, transcript, newest)
         if first is not None:
             return first
@@ -160,9 +158,11 @@ class Converse:
     def _may_get_skills(self, role: Role) -> bool:
         return self._skills is not None and not self._skills.is_empty and role.spec.use_skills
 
-    async def _add_skills(self, role: Role, newest: str) -> tuple[str, list[str]]:
-        """Return the first message of a task with the skills that fit it, and the names of those."""
-        offered = await self._skills.choose(newest, MAX_SKILL_BYTES) if self._skills is not None else ()
+    async def _add_skills(self, role: Role, transcript: Transcript, newest: str) -> tuple[str, list[str]]:
+        """Return the message, and if it is the first, the skills that fit it: their text and their names."""
+        if transcript.messages or self._skills is None or not self._may_get_skills(role):
+            return newest, []
+        offered = await self._skills.choose(newest, MAX_SKILL_BYTES)
         whole = [skill for skill in offered if skill.text]
         listed = [skill for skill in offered if not skill.text] if READ_SKILL in role.offered_names else []
         if not whole and not listed:
