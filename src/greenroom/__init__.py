@@ -167,6 +167,7 @@ if TYPE_CHECKING:
     from greenroom.core.state.events import Event as Event
     from greenroom.core.state.knowledge import Artifact as Artifact
     from greenroom.core.state.knowledge import BoardValue as BoardValue
+    from greenroom.core.state.knowledge import Citation as Citation
     from greenroom.core.state.knowledge import Memory as Memory
     from greenroom.core.state.knowledge import MemoryType as MemoryType
     from greenroom.core.state.knowledge import Note as Note
@@ -304,7 +305,7 @@ _TYPES: Final[dict[str, str]] = {
     "core.state.archive": "ArchiveEntry ArchiveKind ArchivedRecord",
     "core.state.budget": "Budget",
     "core.state.events": "Event",
-    "core.state.knowledge": "Artifact BoardValue Memory MemoryType Note",
+    "core.state.knowledge": "Artifact BoardValue Citation Memory MemoryType Note",
     "core.state.message": "ConversationGroup Delivery Message MessageKind Wait",
     "core.state.origin": "Labels",
     "core.state.spec": "AgentKind AgentStyle Cooperation MultipleCalls PlanPolicy ToolGroup TurnEnd",

@@ -13,7 +13,6 @@ from greenroom.app.organisation.charter import charter_path
 from greenroom.app.organisation.creation import create_organisation
 from greenroom.app.runtime import Runtime
 from greenroom.app.toolset.policy import build_policy
-from greenroom.app.toolset.toolbox import ToolSource
 from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.records import evolve
 from greenroom.core.state.spec import AgentSpec
@@ -46,9 +45,7 @@ class Office(AppContext):
             by_name={name: AgentFile(spec=spec, path=path, folder=folder) for name, spec in self._specs.items()}
         )
 
-    def toolset(
-        self, root: Path, copied: WorktreeTools | None = None, *, tool_source: ToolSource | None = None
-    ) -> Toolset:
+    def toolset(self, root: Path, worktree: WorktreeTools | None = None, **_: object) -> Toolset:
         return Toolset(root, build_policy(root, ()))
 
 

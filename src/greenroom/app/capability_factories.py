@@ -11,7 +11,7 @@ from greenroom.abilities.skills.conversation_skills import build_conversation_sk
 from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.abilities.tools.tool import wrap_long_tail
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.capability_names import CHANGE_RUN, TEAM_RUN
+from greenroom.app.conversation.capability_names import CHANGE_RUN, RESEARCH, TEAM_RUN
 from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE, make_conversation_factories
 from greenroom.app.conversation.start import read_model_name
 from greenroom.app.library.run_result import REFUSING_FACTORIES
@@ -35,6 +35,11 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
 
         return await build_run_capabilities(app, team)
 
+    async def make_research(team: Team) -> Capabilities:
+        from greenroom.app.research.desk import make_research_capabilities
+
+        return await make_research_capabilities(app, team)
+
     async def make_team_capabilities(team: Team) -> Capabilities:
         from greenroom.app.teams.capabilities import build_team_capabilities
 
@@ -46,6 +51,7 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
     return {
         CHANGE_RUN: make_run_capabilities,
         TEAM_RUN: make_team_capabilities,
+        RESEARCH: make_research,
         ORGANISATION_KIT: partial(make_organisation_capabilities, app),
         **conversation_factories,
         MANUAL_CALL: partial(make_manual_call_capabilities, app.toolset),

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
     from greenroom.app.toolset.toolbox import Toolbox, ToolSource
-    from greenroom.app.toolset.toolset import Toolset
+    from greenroom.app.toolset.toolset import MakeArchive, Toolset
     from greenroom.core.ports.skill_library import SkillLibrary
+    from greenroom.core.ports.tool import Policy
     from greenroom.core.rules.intents import Intent
     from greenroom.runs.workspace import WorktreeTools
 
@@ -175,11 +176,17 @@ class AppContext:
     # ------------------------------------------------------------------------------------------------ tools and teams
 
     def toolset(
-        self, root: Path, worktree: WorktreeTools | None = None, *, tool_source: ToolSource | None = None
+        self,
+        root: Path,
+        worktree: WorktreeTools | None = None,
+        *,
+        tool_source: ToolSource | None = None,
+        read_pages: MakeArchive | None = None,
+        wrap_policy: Callable[[Policy], Policy] = lambda policy: policy,
     ) -> Toolset:
         """Build the tools of a workspace, or of a `worktree`, under the rules that the person has approved.
 
-        `tool_source` has the custom tools, if they were loaded already.
+        `tool_source` has the custom tools, if they were loaded already. `read_pages` makes an archive of fetched pages.
         """
         from greenroom.app.toolset.custom import find_tool_source
         from greenroom.app.toolset.policy import ConfirmingPolicy, build_policy, open_user_rules, project_rules
@@ -197,8 +204,8 @@ class AppContext:
         rules, project = open_user_rules().rules_for(root), project_rules(root)
         # On a read-only workspace a command runs in a sandbox or not at all: an approval could change nothing.
         is_sandboxed = (lambda: True) if read_only else sandbox.is_holding
-        policy = build_policy(
-            root, rules, project, program_tools=known_tools, is_sandboxed=is_sandboxed, files_root=folder
+        policy = wrap_policy(
+            build_policy(root, rules, project, program_tools=known_tools, is_sandboxed=is_sandboxed, files_root=folder)
         )
         return Toolset(
             folder,
@@ -212,6 +219,7 @@ class AppContext:
             models=self,
             sandbox=sandbox,
             worktree=worktree,
+            read_pages=read_pages,
         )
 
     def toolbox(self, root: Path | None = None) -> Toolbox:

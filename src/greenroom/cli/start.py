@@ -33,6 +33,10 @@ from greenroom.core.state.team_state import TeamState
 if TYPE_CHECKING:
     from greenroom.app.agents.discovery import Agents
 
+DESK_PACKAGE: Final = "greenroom.app.research.agents"
+DESK_AGENTS: Final = ("lead_agent", "search_agent", "crawl_agent")
+"""The agents of the research desk, the lead first."""
+
 SERVER_TOOL_PREFIX: Final = "mcp__"  # prefix of the names of MCP tools
 WRITING_GROUPS: Final = frozenset({"edit", "command"})
 """Groups of tools that change files of a workspace."""
@@ -82,13 +86,15 @@ class RunPlan:
 
 def add_built_in(agents: Agents, language: str) -> Agents:
     """Add the agents that need no file. A file with the name of one of them, also a broken one, is used instead."""
-    from greenroom.app.agents.discovery import AgentFile, AgentFolder
+    from greenroom.app.agents.discovery import AgentFile, AgentFolder, read_packaged_agent
     from greenroom.app.teams.profiles import add_specialists
 
     built_in = {"agents.coder": build_coder(language), "agents.assistant": ASSISTANT}
     specs = [evolve(spec, description=translate(key)) for key, spec in built_in.items()]
     folder, broken = AgentFolder(folder=Path(), scope="built-in"), {item.name for item in agents.broken_files}
-    files = (AgentFile(spec=spec, path=Path(), folder=folder) for spec in specs if spec.name not in broken)
+    desk = (read_packaged_agent(DESK_PACKAGE, name, language) for name in DESK_AGENTS)
+    known = (spec for spec in (*specs, *desk) if spec.name not in broken)
+    files = (AgentFile(spec=spec, path=Path(), folder=folder) for spec in known)
     by_name = {**{file.spec.name: file for file in files}, **add_specialists(agents, language).by_name}
     return evolve(agents, by_name=by_name)
 

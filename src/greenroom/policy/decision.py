@@ -50,6 +50,7 @@ MAX_LINES_SHOWN: Final = 60
 MAX_COMMAND_CHARS: Final = 4_000
 """Maximum lines and characters of a command line that is shown whole."""
 
+NETWORK_RULE: Final = "built-in: network"
 _LAYER_NAMES: Final[dict[Layer, str]] = {
     "built-in": "the built-in rule",
     "user": "your rule",
@@ -316,7 +317,7 @@ def decide_host(book: Rulebook, value: str) -> TargetDecision:
     grants = (str(Rule(level="allow", kind="host", words=(asked.name, str(port)))),)
     would = CallEffect(code="reach", what=name)
     why = translate("decision.no_rule", would=would, near="")
-    default = TargetDecision(level="ask", why=why, rule="built-in: network", grants=grants)
+    default = TargetDecision(level="ask", why=why, rule=NETWORK_RULE, grants=grants)
     return apply_rules(book.find_host_rules(asked), default, would, grants)
 
 

@@ -24,7 +24,6 @@ from greenroom.app.runs.capabilities import (
 from greenroom.app.runs.checks import CheckPlan, plan_project_checks
 from greenroom.app.runs.workspaces import open_workspace
 from greenroom.app.runtime import Runtime
-from greenroom.app.toolset.toolbox import ToolSource
 from greenroom.app.toolset.toolset import Toolset
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.ids import AgentId, TeamId
@@ -110,11 +109,9 @@ class Attendant(AppContext):
         super().__init__()
         self._desk = desk
 
-    def toolset(
-        self, root: Path, copied: WorktreeTools | None = None, *, tool_source: ToolSource | None = None
-    ) -> Toolset:
-        assert copied is not None
-        return cast("Toolset", Tools(copied))
+    def toolset(self, root: Path, worktree: WorktreeTools | None = None, **_: object) -> Toolset:
+        assert worktree is not None
+        return cast("Toolset", Tools(worktree))
 
     async def steps(self, team: TeamId) -> Sequence[Step]:
         return tuple(self._desk.story.steps)

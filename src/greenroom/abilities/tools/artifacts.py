@@ -1,4 +1,4 @@
-"""create_artifact, update_artifact, rewrite_artifact and read_artifact: results that all agents of a task share.
+"""create_artifact, update_artifact, rewrite_artifact, read_artifact and cite: results that all agents of a task share.
 
 These tools are pure: they change only the log.
 """
@@ -6,7 +6,11 @@ These tools are pure: they change only the log.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Final, TypeAlias
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Annotated, Final, Literal, Protocol, TypeAlias
 
 from msgspec import Meta
 
@@ -19,20 +23,24 @@ from greenroom.core.base.ids import ArtifactId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import ToolExecutor
+from greenroom.core.ports.web import WebPage
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.rules.knowledge import check_artifact
-from greenroom.core.state.knowledge import Artifact, describe_artifact
+from greenroom.core.state.knowledge import Artifact, Citation, describe_artifact
 from greenroom.core.state.origin import Labels, make_label, merge_labels
 from greenroom.core.state.team_state import artifact_key
 
-ARTIFACT_TOOLS = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact"})
-
+CITE_NAME: Final = "cite"
+ARTIFACT_TOOLS = frozenset({"create_artifact", "update_artifact", "rewrite_artifact", "read_artifact", CITE_NAME})
 
 DEFAULT_MEDIA_TYPE: Final = "text/markdown"
 
 Id: TypeAlias = Annotated[str, Meta(description="Its id in this task, such as task_plan, research_report, main.py.")]
 Title: TypeAlias = Annotated[str, Meta(description="What it is, in a few words.")]
 Content: TypeAlias = Annotated[str, Meta(description="All of it, from the first line to the last.")]
+Reason: TypeAlias = Annotated[
+    str, Meta(max_length=200, description="Why, in a few words. People read it in the list of versions.")
+]
 BasedOn: TypeAlias = Annotated[
     int, Meta(ge=1, description="The version that you have read: if there is a newer one, nothing is written.")
 ]
@@ -73,25 +81,30 @@ async def write_version(
     made: NewContent,
     *,
     title: str,
-    media_type: str,
+    media_type: str = "",
+    reason: str = "",
     old: Artifact | None = None,
     blind: bool = False,
+    cited: tuple[Citation, ...] | None = None,
 ) -> Outcome:
     """Write a new version based on `old`, unless a rule rejects it.
 
     The rules decide again at commit, because other agents write concurrently. `blind` means that the new content does
-    not depend on the old content.
+    not depend on the old content. `cited` are its citations; those of `old` that it still marks, if left out.
     """
     content, based_on = made.content, old.version if old is not None else 0
+    citations = cited if cited is not None else filter_cited(old.citations if old is not None else (), content)
     intent = WriteArtifact(
         task_id=context.step.task_id,
         artifact_id=ArtifactId(name),
         title=title,
-        media_type=media_type,
+        media_type=old.media_type if old is not None else media_type,
         blob="",
         size=len(content),
         lines=content.count(b"\n") + bool(content and not content.endswith(b"\n")),
         based_on=based_on,
+        reason=" ".join(reason.split()),
+        citations=citations,
     )
     refused = check_artifact(context.state, intent, context.agent.agent_id)
     if refused is not None:
@@ -114,6 +127,7 @@ class CreateArguments(Arguments, frozen=True, kw_only=True):
     media_type: Annotated[str, Meta(description=f"{DEFAULT_MEDIA_TYPE} if left out; text/x-python, text/csv …")] = (
         DEFAULT_MEDIA_TYPE
     )
+    reason: Reason = ""
 
 
 class CreateArtifactTool(CardedTool):
@@ -136,13 +150,17 @@ class CreateArtifactTool(CardedTool):
         name = asked.id.strip()
         made = rewrite_bytes(name, asked.content, None)
         title = (asked.title or name).strip()
-        return await write_version(context, name, made, title=title, media_type=asked.media_type.strip(), blind=True)
+        media_type = asked.media_type.strip()
+        return await write_version(
+            context, name, made, title=title, media_type=media_type, reason=asked.reason, blind=True
+        )
 
 
 class UpdateArguments(Arguments, frozen=True):
     id: Id
     edits: Annotated[tuple[Edit, ...], Meta(min_length=1)]
     version: BasedOn | None = None
+    reason: Reason = ""
 
 
 class UpdateArtifactTool(CardedTool):
@@ -164,7 +182,7 @@ class UpdateArtifactTool(CardedTool):
         asked = read_arguments(UpdateArguments, context.step)
         old = find_artifact(context, asked.id, asked.version)
         made = await asyncio.to_thread(patch_bytes, old.artifact_id, asked.edits, await context.blob(old.blob))
-        return await write_version(context, old.artifact_id, made, title=old.title, media_type=old.media_type, old=old)
+        return await write_version(context, old.artifact_id, made, title=old.title, reason=asked.reason, old=old)
 
 
 class RewriteArtifactArguments(Arguments, frozen=True):
@@ -172,6 +190,7 @@ class RewriteArtifactArguments(Arguments, frozen=True):
     content: Content
     title: Title = ""
     version: BasedOn | None = None
+    reason: Reason = ""
 
 
 class RewriteArtifactTool(CardedTool):
@@ -199,8 +218,9 @@ class RewriteArtifactTool(CardedTool):
         made = await asyncio.to_thread(rewrite_bytes, old.artifact_id, asked.content, raw)
         if made.content == raw and title == old.title:
             return Outcome(result={"output": made.told, "version": old.version})
-        kept = {"title": title, "media_type": old.media_type}
-        return await write_version(context, old.artifact_id, made, **kept, old=old, blind=True)
+        return await write_version(
+            context, old.artifact_id, made, title=title, reason=asked.reason, old=old, blind=True
+        )
 
 
 async def _check_seen(context: StepContext, old: Artifact) -> None:
@@ -259,6 +279,110 @@ class ReadArtifactTool(CardedTool):
         return Outcome(result={**result, "version": version}, origins=collect_origins(artifact))
 
 
-def build_artifact_tools() -> tuple[ToolExecutor, ...]:
-    """Build create_artifact, update_artifact, rewrite_artifact and read_artifact."""
-    return (CreateArtifactTool(), UpdateArtifactTool(), RewriteArtifactTool(), ReadArtifactTool())
+class Source(Arguments, frozen=True):
+    claim: Annotated[str, Meta(min_length=1, description="Words of the artifact, which occur in it exactly once.")]
+    url: Annotated[str, Meta(min_length=1, description="The page that says so. It was fetched in this run.")]
+    quote: Annotated[str, Meta(min_length=8, max_length=2_000, description="Its exact words, as long as needed.")]
+
+
+class CiteArguments(Arguments, frozen=True):
+    id: Id
+    citations: Annotated[tuple[Source, ...], Meta(min_length=1, max_length=100)]
+
+
+class PageSource(Protocol):
+    """The pages that a run has read."""
+
+    async def get(self, url: str) -> WebPage | None:
+        """Return a page that this run has read, or None."""
+
+
+MARKS: Final = {
+    "en": {"not_found": "quote not found on the page", "no_page": "page not read in this run"},
+    "zh": {"not_found": "该页没有这段原文", "no_page": "本次运行没有读过该页"},
+}
+_MARKUP: Final = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|[*_`#>|]|\s+")
+_MARKERS: Final = re.compile(r"(?: ?\[\d+(?:: [^\[\]]*)?\])*")
+
+
+def has_quote(page: str, quote: str) -> bool:
+    """Return whether a page contains these words. White space, line breaks and Markdown do not count."""
+    bare = _strip_markup(quote)
+    return bool(bare) and bare in _strip_markup(page)
+
+
+def _strip_markup(text: str) -> str:
+    return _MARKUP.sub(lambda found: "".join((found[1] or "").split()), text)
+
+
+def filter_cited(citations: Iterable[Citation], content: bytes) -> tuple[Citation, ...]:
+    """Return the citations that a content still marks."""
+    return tuple(entry for entry in citations if re.search(rb"\[%d[\]:]" % entry.number, content))
+
+
+class CiteTool(CardedTool):
+    """Adds sources to an artifact. Code checks each quote against the page; an agent cannot vouch for one itself."""
+
+    card = make_card(
+        CITE_NAME,
+        "Give the sources of claims in an artifact. Each names a claim, a page that was fetched in this run, and the "
+        "exact words of the page. `[1]` is put behind the claim. The words are looked for on the page: what is not "
+        "there is marked, for you and for the person. Cite again with the right words, or change the claim. "
+        'Example: {"id": "research_report", "citations": [{"claim": "The bridge is 120 m long", '
+        '"url": "https://example.org/bridge", "quote": "a span of 120 metres"}]}',
+        build_schema(CiteArguments),
+        group="memory",
+        seconds=60,
+    )
+
+    def __init__(self, pages: PageSource) -> None:
+        self._pages = pages
+
+    async def run(self, context: StepContext) -> Outcome:
+        """Check the quotes, mark the claims, and write a new version."""
+        asked = read_arguments(CiteArguments, context.step)
+        old = find_artifact(context, asked.id)
+        text, known = (await context.blob(old.blob)).decode(errors="replace"), list(old.citations)
+        told, marks = list[str](), MARKS["zh" if context.agent.spec.language == "zh" else "en"]
+        for source in asked.citations:
+            citation = await self._check(source, known)
+            if citation not in known:
+                known.append(citation)
+            mark = f"[{citation.number}: {marks[citation.problem]}]" if citation.problem else f"[{citation.number}]"
+            text = _mark_claim(text, source.claim, mark, known)
+            told.append(f"{mark} {source.url}")
+        made = NewContent(content=text.encode(), told=f"{old.artifact_id!r}. Its new sources:\n" + "\n".join(told))
+        cited, reason = filter_cited(known, made.content), f"sources: {len(asked.citations)}"
+        return await write_version(context, old.artifact_id, made, title=old.title, reason=reason, old=old, cited=cited)
+
+    async def _check(self, source: Source, known: Sequence[Citation]) -> Citation:
+        """Return the citation of a source, checked against the page."""
+        same = (entry for entry in known if (entry.url, entry.quote) == (source.url, source.quote))
+        page, number = await self._pages.get(source.url), max((entry.number for entry in known), default=0) + 1
+        found = Citation(number=next((entry.number for entry in same), number), url=source.url, quote=source.quote)
+        if page is None:
+            return evolve(found, problem="no_page")
+        at = datetime.fromtimestamp(page.retrieved // 1000, tz=UTC).isoformat().replace("+00:00", "Z")
+        digest = sha256(page.text.encode()).hexdigest()
+        problem: Literal["", "not_found"] = "" if has_quote(page.text, source.quote) else "not_found"
+        return evolve(found, title=page.title, retrieved=at, digest=digest, problem=problem)
+
+
+def _mark_claim(text: str, claim: str, mark: str, known: Iterable[Citation]) -> str:
+    """Return the text with the mark behind the claim. It replaces the marks of quotes that were not found."""
+    if text.count(claim) != 1:
+        times = f"{text.count(claim)} times" if claim in text else "nowhere"
+        why = f"The claim {claim!r} stands {times} in the artifact. Name words that occur exactly once."
+        raise ModelFault(f"{why} Nothing was written.")
+    end = text.index(claim) + len(claim)
+    behind = _MARKERS.match(text, end)
+    marks = re.findall(r"\[(\d+)(?:: [^\[\]]*)?\]", behind[0]) if behind is not None else []
+    bad = {entry.number for entry in known if entry.problem}
+    kept = "".join(f"[{number}]" for number in marks if int(number) not in bad and f"[{number}]" != mark)
+    return f"{text[:end]}{kept}{mark}{text[behind.end() if behind is not None else end :]}"
+
+
+def build_artifact_tools(pages: PageSource | None = None) -> tuple[ToolExecutor, ...]:
+    """Build create_artifact, update_artifact, rewrite_artifact and read_artifact; with `pages`, also cite."""
+    cite = (CiteTool(pages),) if pages is not None else ()
+    return (CreateArtifactTool(), UpdateArtifactTool(), RewriteArtifactTool(), ReadArtifactTool(), *cite)

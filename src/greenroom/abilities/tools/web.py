@@ -22,6 +22,7 @@ from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.ports.tool import Target, ToolExecutor
 from greenroom.core.ports.web import PageFetcher, Redirect, SearchEngine, WebFault, WebPage, parse_address
 
+FETCH_NAME: Final = "web_fetch"
 SEARCH_NAME: Final = "web_search"
 SEARCH_ALIASES: Final = ("search_web", "search_engine")
 DEFAULT_RESULTS: Final = 5
@@ -84,10 +85,10 @@ class WebFetchArguments(Arguments, frozen=True):
 
 
 class WebFetchTool(CardedTool):
-    """Reads the current page at an address. `clock` supplies the time of retrieval."""
+    """Reads the page at an address. `clock` supplies the time of retrieval."""
 
     card = make_card(
-        "web_fetch",
+        FETCH_NAME,
         "Fetch one page of the web and read it as clean Markdown; PDFs and plain texts too. Use it with the "
         "whole address (https://…), from a search or from the person. Not for what lies in the workspace or on "
         "this machine, nor for images and archives. A page that has moved to another host is not followed: you "
@@ -95,7 +96,7 @@ class WebFetchTool(CardedTool):
         'you. Example: {"url": "https://docs.python.org/3/library/ast.html"}',
         build_schema(WebFetchArguments),
         group="web",
-        seconds=90,
+        seconds=600,  # in a research run it waits until its host is free
         pure=True,
     )
 
@@ -121,7 +122,11 @@ class WebFetchTool(CardedTool):
         if isinstance(found, Redirect):
             told = f"{found.url} has moved to another host. If you want it, fetch it there: {found.to}"
             return Outcome(result={"output": told, "url": found.url, "moved_to": found.to, "origin": origin})
-        at = datetime.fromtimestamp(self._clock.now() // 1000, tz=UTC).isoformat().replace("+00:00", "Z")
+        at = (
+            datetime.fromtimestamp((found.retrieved or self._clock.now()) // 1000, tz=UTC)
+            .isoformat()
+            .replace("+00:00", "Z")
+        )
         facts: Data = {"url": found.url, "title": found.title, "kind": found.kind, "bytes": found.size, "retrieved": at}
         return Outcome(result={"output": _render_page(found, at), "origin": origin, **facts})
 

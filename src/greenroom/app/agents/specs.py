@@ -453,7 +453,7 @@ def parse_spec(raw: Data, *, prompt: str = "", default_name: str = "", trusted: 
     return add_version(_build_spec(fields))
 
 
-RUN_ONLY_TOOLS: Final = frozenset({"run_checks", "propose_plan", SUBAGENT_CALL})
+RUN_ONLY_TOOLS: Final = frozenset({"run_checks", "propose_plan", "cite", SUBAGENT_CALL})
 """Tools that only some runs offer, by their own rules."""
 
 

@@ -7,6 +7,9 @@ from typing import Final
 ASK: Final = "ask"
 RUN: Final = "run"
 CHAT: Final = "chat"
+RESEARCH: Final = "research"
+"""A run of the research desk. It answers and stays open for feedback."""
+
 CHANGE_RUN: Final = "job"
 """A run that changes files in a worktree. `RUN` only answers."""
 
@@ -19,4 +22,4 @@ CHANGING_RUNS: Final = (CHANGE_RUN, TEAM_RUN)
 SINGLE_TASK: Final = (ASK, RUN, CHANGE_RUN, TEAM_RUN)
 """Capabilities of teams whose only task ends with the answer."""
 
-CONVERSATIONS: Final = (*SINGLE_TASK, CHAT)
+CONVERSATIONS: Final = (*SINGLE_TASK, CHAT, RESEARCH)

@@ -5,14 +5,14 @@ A turn ends when none of its steps is left.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, Literal
 
 from greenroom.abilities.skills.conversation.builtin_calls import ANSWER_CALL, extract_answer
 from greenroom.abilities.skills.conversation.reply_interpreter import strip_code_fence
 from greenroom.abilities.skills.conversation.transcript import read_calls
 from greenroom.actors.payload import restore_result
-from greenroom.app.conversation.capability_names import CHAT, CONVERSATIONS, SINGLE_TASK
+from greenroom.app.conversation.capability_names import CHAT, CONVERSATIONS, RESEARCH, SINGLE_TASK
 from greenroom.app.conversation.chat_input import mark_interrupted
 from greenroom.app.conversation.start import (
     FIRST_TASK_ID,
@@ -158,6 +158,21 @@ async def list_typed_texts(runtime: Runtime, teams: list[TeamId], *, limit: int)
         remaining -= len(lines)
         if remaining <= 0:
             return
+
+
+async def read_research_status(
+    runtime: Runtime, state: TeamState, steps: Iterable[Step], status: TaskStatus
+) -> TaskStatus:
+    """Return the status of a research run whose agents have nothing to do: it is finished with the lead's answer."""
+    if status.state != "idle" or state.team.kit != RESEARCH:
+        return status
+    lead = state.tasks[FIRST_TASK_ID].manager
+    own = (step for step in steps if step.agent_id == lead and step.work.executor in TEXT_SKILLS)
+    last = max(own, key=lambda step: step.ordinal, default=None)
+    if last is None or last.state != "finished":
+        return evolve(status, state="failed", reason=last.error if last is not None else status.reason)
+    answer = read_answer(await restore_result(last, runtime.log), state.agents[lead].spec)
+    return evolve(status, state="finished" if answer else "failed", reason=answer or status.reason)
 
 
 TurnState = Literal[

@@ -141,12 +141,14 @@ class WebSettings:
     - `searxng_url`: The address of your SearXNG server.
     - `local`: Local hosts with ports that agents can reach, like `localhost:8000`. Default: none.
     - `ports`: Ports that agents can reach besides 80 and 443. Default: none.
+    - `delay`: Seconds between two pages of one host in a research run. Default: 0.5.
     """
 
     search: Literal["ddgs", "tavily", "searxng"] = "ddgs"
     searxng_url: Annotated[str, values.parse_url] = ""
     local: Annotated[tuple[str, ...], values.parse_hosts_and_ports] = ()
     ports: Annotated[tuple[int, ...], values.parse_ports] = ()
+    delay: Annotated[float, values.parse_delay] = 0.5
 
 
 @record

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from greenroom.abilities.tools.artifacts import build_artifact_tools
+from greenroom.abilities.tools.artifacts import PageSource, build_artifact_tools
 from greenroom.abilities.tools.commands import BackgroundCommands, build_command_tools
 from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.abilities.tools.human import AskUserTool
@@ -31,6 +31,7 @@ from greenroom.app.toolset.toolbox import Toolbox, ToolObserver, ToolSource
 from greenroom.app.toolset.web import LazyPages, LazySearch, browser_tool
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.tool import Policy, ToolExecutor
+from greenroom.core.ports.web import PageFetcher
 from greenroom.runs.workspace import WorktreeTools
 
 NO_TOOL_SOURCE: Final = ToolSource()
@@ -41,12 +42,20 @@ FindEndedStep: TypeAlias = FindStep
 """Finds an ended step of a team, so that an agent can read more of its result."""
 
 
+class CitablePages(PageFetcher, PageSource, Protocol):
+    """Fetches pages and keeps them."""
+
+
+MakeArchive: TypeAlias = Callable[[PageFetcher], CitablePages]
+
+
 class Toolset:
     """The tools of a workspace, closed together with the team.
 
     `tool_source` adds custom tools. With `unattended`, no person can be asked. `secrets` are redacted from all results.
     `web` and `browser` are settings; one of the `models` controls the browser. Commands run in `sandbox`. A `worktree`
-    has its own path and tools, and none that edit if it is read-only.
+    has its own path and tools, and none that edit if it is read-only. `read_pages` makes an archive of fetched pages,
+    which can be cited.
     """
 
     def __init__(
@@ -63,11 +72,14 @@ class Toolset:
         models: Models | None = None,
         sandbox: WorkspaceSandbox | None = None,
         worktree: WorktreeTools | None = None,
+        read_pages: MakeArchive | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._worktree = worktree
         self.commands = _make_commands(root, policy, sandbox)
         background = BackgroundCommands(self.commands)
+        pages = LazyPages(web, make_host_blocker(policy))
+        archive = read_pages(pages) if read_pages is not None else None
         built_in_tools = (
             *build_file_tools(
                 LocalFiles(root, at=worktree.mount_point if worktree is not None else None),
@@ -77,8 +89,8 @@ class Toolset:
             AskUserTool(),
             ReadOutputTool(find),
             *build_memory_tools(),
-            *build_artifact_tools(),
-            *build_web_tools(LazyPages(web, make_host_blocker(policy)), LazySearch(web, os.environ), SystemClock()),
+            *build_artifact_tools(archive),
+            *build_web_tools(archive or pages, LazySearch(web, os.environ), SystemClock()),
             browser_tool(models, browser, web, home_folder(), partial(make_step_host_blocker, policy)),
         )
         worktree_tools = worktree.extra_tools(self.commands, background.stop_all) if worktree is not None else ()

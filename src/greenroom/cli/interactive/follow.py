@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from typing import Final, TypeAlias
 
 from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
-from greenroom.app.conversation.chat import fail_idle_tasks
+from greenroom.app.conversation.chat import fail_idle_tasks, read_research_status
 from greenroom.app.conversation.send import send_to_run as deliver
 from greenroom.app.lookup import TaskReference
 from greenroom.app.messages import translate
@@ -92,7 +92,11 @@ async def follow(cli: Invocation, team: TeamId, history: TeamHistory, last_words
         raise
     finally:
         cli.progress.end()
-    standings = [(task, history.status(task)) for task in tasks]
+    statuses = {task: history.status(task) for task in tasks}
+    standings = [
+        (task, await read_research_status(cli.runtime, history.state, history.steps, status))
+        for task, status in statuses.items()
+    ]
     return Ending(standings=standings, history=history, unverified=unverified_code(history.state, history.steps))
 
 

@@ -121,7 +121,8 @@ def _encode_idna(text: str) -> str:
 
 @record
 class WebPage:
-    """A fetched page as text. `url` is its address after redirects. `note` says what is missing."""
+    """A fetched page as text. `url` is its address after redirects. `note` says what is missing. `retrieved` is when
+    it was fetched, in milliseconds; 0 means now."""
 
     url: str
     text: str
@@ -129,6 +130,7 @@ class WebPage:
     title: str = ""
     size: int = 0
     note: str = ""
+    retrieved: int = 0
 
 
 @record

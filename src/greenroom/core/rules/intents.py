@@ -26,6 +26,7 @@ from greenroom.core.base.records import Data, record
 from greenroom.core.state import stage as stages
 from greenroom.core.state.agent import Capability
 from greenroom.core.state.approval import ApprovalAnswer, ApprovalScope
+from greenroom.core.state.knowledge import Citation
 from greenroom.core.state.message import Delivery, MessageKind
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import MemberState, SubtaskEnd
@@ -543,10 +544,8 @@ class ClearMemory:
 
 @record
 class WriteArtifact:
-    """Write a version of an artifact. `based_on` is the version that it was made from; 0 for a new artifact.
-
-    `blob` is the digest of its content, which the sending step has stored.
-    """
+    """Write a version of an artifact, made from version `based_on` (0: a new artifact). The sending step has stored its
+    content as `blob`, or a person goes back to the content of an earlier version."""
 
     task_id: TaskId
     artifact_id: ArtifactId
@@ -556,6 +555,8 @@ class WriteArtifact:
     size: int
     lines: int
     based_on: int = 0
+    reason: str = ""
+    citations: tuple[Citation, ...] = ()
 
 
 AgentIntent = AddAgent | RemoveAgent | AddParticipants | UpdateWorkingMemory
@@ -574,10 +575,8 @@ Consequence = AgentIntent | TaskIntent | StageIntent | StepIntent | MessageInten
 
 @record
 class FinishStep:
-    """Record an attempt's result. Each intent it carries is decided separately.
-
-    The outcome *cancelled* is for a cancelled attempt that leaves a partial result.
-    """
+    """Record an attempt's result. Each intent it carries is decided separately. The outcome *cancelled* is for a
+    cancelled attempt that leaves a partial result."""
 
     step_id: StepId
     attempt: int

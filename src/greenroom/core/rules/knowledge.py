@@ -129,10 +129,11 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> RuleResult:
     refused = check_artifact(draft.state, intent, by)
     if refused is not None:
         return refused
-    if draft.cause is None or intent.blob not in draft.cause.blobs:
+    old = draft.state.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
+    goes_back = old is not None and is_trusted(draft.state, by) and intent.blob in (*old.earlier, old.blob)
+    if not goes_back and (draft.cause is None or intent.blob not in draft.cause.blobs):
         why = f"The content of {intent.artifact_id!r} is not kept: only a step that has kept it can write it."
         return Rejection(code="content_not_kept", why=why)
-    old = draft.state.artifacts.get(artifact_key(intent.task_id, intent.artifact_id))
     artifact = Artifact(
         task_id=intent.task_id,
         artifact_id=intent.artifact_id,
@@ -145,6 +146,9 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> RuleResult:
         at=draft.now,
         version=intent.based_on + 1,
         origins=merge_labels(old.origins if old is not None else (), draft.read),
+        step=draft.cause.step_id if draft.cause is not None else "",
+        reason=intent.reason,
+        citations=intent.citations,
     )
     draft.emit(ArtifactWritten(at=draft.now, artifact=artifact))
     return None

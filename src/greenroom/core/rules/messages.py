@@ -11,6 +11,7 @@ from greenroom.core.base.ids import (
     AgentId,
     BudgetId,
     StageId,
+    TaskId,
     ThreadId,
     WaitingId,
     message_id,
@@ -20,7 +21,7 @@ from greenroom.core.base.ids import (
 )
 from greenroom.core.base.records import evolve
 from greenroom.core.base.text import add_fence
-from greenroom.core.rules.draft import Draft, RuleResult, is_trusted, reject_not_in_group, reject_unknown
+from greenroom.core.rules.draft import SYSTEM, Draft, RuleResult, is_trusted, reject_not_in_group, reject_unknown
 from greenroom.core.rules.endings import add_notice, end_step, settle_message
 from greenroom.core.rules.intents import FormGroup, SendMessage
 from greenroom.core.rules.limits import pause_at_limit
@@ -46,7 +47,7 @@ from greenroom.core.rules.queue import (
     set_timeout,
 )
 from greenroom.core.rules.stages import count_running, has_room, update_member_state
-from greenroom.core.state.agent import AgentState
+from greenroom.core.state.agent import AgentAdded, AgentState
 from greenroom.core.state.budget import Spent
 from greenroom.core.state.message import (
     ConversationGroup,
@@ -60,7 +61,7 @@ from greenroom.core.state.message import (
 from greenroom.core.state.origin import filter_untrusted
 from greenroom.core.state.stage import SubtaskHandedOver
 from greenroom.core.state.step import Work
-from greenroom.core.state.task import Task
+from greenroom.core.state.task import ParticipantsAdded, Task
 
 ONE_HOP = Amounts(hops=1)
 
@@ -103,12 +104,34 @@ def _resolve_receivers(
     addressed = address_group(draft, intent, sender) if intent.group is not None else intent
     if isinstance(addressed, Rejection):
         return addressed
+    if addressed.delivery == "call":
+        copies = tuple(_find_free_copy(draft, addressed.task_id, name) for name in addressed.receiver)
+        addressed = evolve(addressed, receiver=copies)
     question = _find_answered_message(draft, addressed, sender)
     if question is not None:
         return evolve(addressed, return_waiting_id=_find_waiting_id(question, sender)), question
     if addressed.answers is not None and addressed.return_waiting_id is None:
         return reject_unknown("letter", addressed.answers, tuple(draft.state.mail))
     return addressed, None
+
+
+def _find_free_copy(draft: Draft, task_id: TaskId, name: AgentId) -> AgentId:
+    """Return the agent to call: this one, or a copy of it that is free. An agent runs one step at a time; a new copy is
+    added while its spec allows more at once."""
+    state, agent, task = draft.state, draft.state.agents.get(name), draft.state.tasks.get(task_id)
+    limit = agent.spec.cooperation.concurrency if agent is not None and agent.spec.cooperation is not None else 1
+    if agent is None or task is None or name not in task.group or limit < 2:
+        return name
+    names = [name, *(AgentId(f"{name}-{number}") for number in range(2, limit + 1))]
+    known = [copy for copy in names if copy in task.group and state.agents[copy].spec == agent.spec]
+    free = (copy for copy in known if not state.agents[copy].todo and state.agents[copy].running is None)
+    found = next(free, None)
+    new = next((copy for copy in names if copy not in state.agents and copy not in state.retired), None)
+    if found is not None or new is None:
+        return found or min(known, key=lambda copy: len(state.agents[copy].todo))
+    draft.emit(AgentAdded(at=draft.now, agent_id=new, spec=agent.spec, made_by=SYSTEM, origins=agent.origins))
+    draft.emit(ParticipantsAdded(at=draft.now, task_id=task_id, agents=(new,)))
+    return new
 
 
 def _find_answered_message(draft: Draft, intent: SendMessage, sender: AgentId) -> Message | None:

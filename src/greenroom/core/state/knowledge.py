@@ -81,11 +81,29 @@ NoteEvent = NotePosted | ValueSet
 
 
 @record
+class Citation:
+    """A source of a claim: a fetched page, the hash of its text, and the quoted span. The artifact marks the claim with
+    `[number]`.
+
+    `problem` says why the quote does not count: the run has not read the page, or the quote is not on it.
+    """
+
+    number: int
+    url: str
+    quote: str
+    title: str = ""
+    retrieved: str = ""
+    digest: str = ""
+    problem: Literal["", "no_page", "not_found"] = ""
+
+
+@record
 class Artifact:
     """One version of an artifact. `blob` is the digest of its content, `by` the writer, `at` the time.
 
     The team state holds the newest version; `earlier` lists the older blobs, oldest first. The archive holds one record
-    per version, without `earlier`. `origins` labels what its writers had read, up to this version.
+    per version, without `earlier`. `origins` labels what its writers had read, up to this version. `step` wrote it,
+    for this `reason`.
     """
 
     task_id: TaskId
@@ -100,6 +118,9 @@ class Artifact:
     version: int = 1
     earlier: tuple[str, ...] = ()
     origins: Labels = ()
+    step: str = ""
+    reason: str = ""
+    citations: tuple[Citation, ...] = ()
 
     def blob_of(self, version: int) -> str | None:
         """Return the blob of a version, or None if the version does not exist."""

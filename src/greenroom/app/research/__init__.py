@@ -1,0 +1,1 @@
+"""The research desk: its agents, its pages, and its runs."""

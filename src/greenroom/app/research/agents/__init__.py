@@ -1,0 +1,1 @@
+"""The packaged agents of the research desk, by language."""
