@@ -12,7 +12,7 @@ from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.abilities.tools.tool import wrap_long_tail
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGE_RUN, RESEARCH, TEAM_RUN
-from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE, make_conversation_factories
+from greenroom.app.conversation.factories import make_conversation_factories
 from greenroom.app.conversation.start import read_model_name
 from greenroom.app.library.run_result import REFUSING_FACTORIES
 from greenroom.app.organisation.charter import find_charter, list_charters
@@ -46,7 +46,7 @@ def make_capability_factories(app: AppContext) -> Mapping[str, CapabilitiesFacto
         return await build_team_capabilities(app, team)
 
     conversation_factories = make_conversation_factories(
-        app, app.notes, app.toolset, app.get_approval_timeout, lambda: app.skills
+        app, app.notes, app.toolset, lambda: app.settings, lambda: app.skills
     )
     return {
         CHANGE_RUN: make_run_capabilities,
@@ -72,7 +72,7 @@ async def make_organisation_capabilities(app: AppContext, team: Team) -> Capabil
         toolset.specs,
         reader=TextReader(),
         project=app.notes(),
-        filter_above=FILTER_TOOLS_ABOVE,
+        filter_above=app.settings.agents.filter_tools_above,
         skills=app.skills,
     )
     # Of two skills with one name, the planning agents' skill wins: the other answers by tool calls.

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.text import Text
 
+from greenroom.app.agents.coder import build_coder
 from greenroom.app.conversation.chat_input import Attachment, build_message
 from greenroom.app.conversation.start import ASSISTANT, Participants, refuse_unpriced, select_participants
 from greenroom.app.messages import translate
-from greenroom.app.runs.capabilities import build_coder
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.toolset.custom import check_new_servers as meet
 from greenroom.app.toolset.mcp import list_server_items
@@ -124,7 +124,13 @@ async def plan_run(
     settings = provisions.loaded_settings.settings
     others = agents.specs if agents is not None else {}
     participants = select_participants(
-        spec, others, provisions.resolve_alias, model=model, tools=tools, language=settings.language
+        spec,
+        others,
+        provisions.resolve_alias,
+        model=model,
+        tools=tools,
+        language=settings.language,
+        defaults=settings.agents,
     )
     names = [name for name, _ in participants.members]
     if agents is not None:

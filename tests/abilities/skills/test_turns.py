@@ -50,7 +50,8 @@ def test_a_mark_ends_work_only_where_the_agent_may_end_it() -> None:
     assert detect_completion("mark", "Done.\n!!!COMPLETE!!!", auto_complete=False, nudges=0) == "held"
     assert detect_completion("mark", "Done.", auto_complete=True, nudges=0) is None
     assert detect_completion("mark", "Done.", auto_complete=True, nudges=5) == "silent"
-    assert strip_mark("Done.\n`!!!COMPLETE!!!`") == "Done."
+    for mark in ("`!!!COMPLETE!!!`", "ot('!!!COMPLETE!!!')", 'ot("!!!COMPLETE!!!")'):
+        assert strip_mark(f"Done.\n{mark}") == "Done."
 
 
 async def test_work_that_ends_with_a_call_ends_with_its_summary_and_its_claims() -> None:

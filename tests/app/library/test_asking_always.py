@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, AnswerApproval, ApprovalRequest, Greenroom, ModelRequest, RefusedError, Step, tool
-from greenroom.app.designs.jarvis import approve_with_confirm
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.approval import ApprovalAnswered
 from tests.abilities.skills import talks
@@ -98,32 +97,14 @@ async def test_what_a_rule_forbids_is_not_asked_about_either(work: Path) -> None
 
 
 @pytest.mark.req("AG-174")
-@pytest.mark.parametrize("yes", [True, False])
-async def test_a_confirm_callback_says_yes_or_no_to_a_tip(work: Path, yes: bool) -> None:
-    heard: list[tuple[str, bool]] = []
-
-    def confirm(tip: str, default: bool) -> bool:
-        heard.append((tip, default))
-        return yes
-
-    model = reporting(calls("execute_script", script="touch a"), calls("ask_user", "c2", question="Why?"))
-    agent = Agent("ann", toolsets=["command", "human"], model=model)
-    async with Greenroom(in_memory=True, workspace=work, approve=approve_with_confirm(confirm)) as house:
-        result = await house.run(agent, "Go.")
-    assert [(tip.split(". ")[0], default) for tip, default in heard] == [("ann wants to run a command", False)]
-    assert (work / "a").exists() == yes
-    assert "Decide yourself" in result.output, "it cannot answer in words, and nobody waits for that"
-
-
-async def test_a_confirm_callback_may_wait_and_a_run_s_own_approve_comes_before_that_of_its_greenroom() -> None:
-    async def confirm(_: str, __: bool) -> bool:
+async def test_a_function_may_wait_and_the_one_of_a_run_comes_before_that_of_its_greenroom() -> None:
+    async def refuse(_: ApprovalRequest) -> bool:
         return False
 
-    agent = Agent("ann", tools=[pay], confirm_calls=True, model=reporting(calls("pay")))
-    async with Greenroom(in_memory=True, approve=approve_with_confirm(confirm)) as house:
-        assert (await house.run(agent, "Go.")).output == "Denied by the person."
-        agent = Agent("ann", tools=[pay], confirm_calls=True, model=reporting(calls("pay")))
-        assert (await house.run(agent, "Go.", approve=lambda _: True)).output == "paid"
+    agents = [Agent("ann", tools=[pay], confirm_calls=True, model=reporting(calls("pay"))) for _ in range(2)]
+    async with Greenroom(in_memory=True, approve=refuse) as house:
+        assert (await house.run(agents[0], "Go.")).output == "Denied by the person."
+        assert (await house.run(agents[1], "Go.", approve=lambda _: True)).output == "paid"
 
 
 @pytest.mark.parametrize("by", ["argument", "environment"])

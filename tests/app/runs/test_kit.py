@@ -10,13 +10,12 @@ from typing import cast
 import pytest
 
 from greenroom.adapters.processes.local_commands import LocalCommands
+from greenroom.app.agents.coder import CODER_TOOLS, build_coder
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGE_RUN
 from greenroom.app.conversation.start import Participants
 from greenroom.app.runs import capabilities
 from greenroom.app.runs.capabilities import (
-    CODER_TOOLS,
-    build_coder,
     build_run_capabilities,
     create_run,
     require_delivery,

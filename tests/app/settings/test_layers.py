@@ -16,7 +16,7 @@ from greenroom.app.settings.layers import (
     merge_parts,
     project_folder,
 )
-from greenroom.app.settings.schema import LimitSettings, Settings, WebSettings
+from greenroom.app.settings.schema import AgentDefaults, LimitSettings, Settings, WebSettings
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import to_full_dict
@@ -201,6 +201,7 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         *(f"team.{name}" for name in to_full_dict(TeamSettings())),
         "skills.use",
         "skills.repositories",
+        *(f"agents.{name}" for name in to_full_dict(AgentDefaults())),
     ]
     assert (table["limits.cost"].value, str(table["limits.cost"].origin)) == ("2.5", "environment: $GREENROOM_MAX_COST")
     assert (table["limits.tokens"].value, table["model"].value, table["retry.total"].value) == ("none", "", "300")

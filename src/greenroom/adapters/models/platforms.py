@@ -299,24 +299,6 @@ async def shorten_history(
     return next_message
 
 
-async def show_output(platform: BasePlatform, call: str, output: str) -> str:
-    """Restart the conversation with a tool's output as a file. Return the text for the next message: a summary and the
-    call.
-
-    Return an empty text if the file cannot be attached; then the history is kept. `call` describes the tool call.
-    """
-    if not platform.can_upload:
-        return ""
-    summary = await _summarise(
-        platform, SUMMARY_PROMPT
-    )  # before the upload, because the file belongs to the next message
-    if not await _upload_text(platform, "output.txt", output):
-        return ""
-    platform.context.clear()
-    file_text = FILE_TEXT.format(what=f"The whole output of {call}", name="output.txt")
-    return f"{SUMMARY_TEXT.format(summary=summary)}\n\n{file_text}"
-
-
 async def _upload_text(platform: BasePlatform, name: str, text: str) -> bool:
     """Attach a text as a temporary file; return False if that fails."""
     with tempfile.TemporaryDirectory(prefix="greenroom-shown-") as folder:

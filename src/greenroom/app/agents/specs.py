@@ -16,6 +16,7 @@ from greenroom.abilities.protocols.calls import BadSchema, find_faults
 from greenroom.abilities.protocols.parse_result import ProtocolName
 from greenroom.abilities.skills.conversation.completion import DEFAULT_MAX_TURNS
 from greenroom.abilities.tools.tool import DEFAULT_TOOLS
+from greenroom.app.agents.coder import build_coder
 from greenroom.app.messages import translate
 from greenroom.app.settings.schema import shorten, suggest_name
 from greenroom.app.settings.values import BadValue, Reader, one_of, parse_count, parse_delay, parse_number, parse_text
@@ -88,6 +89,13 @@ def parse_bool(value: object) -> bool:
     if not isinstance(value, bool):
         raise BadValue("values.switch")
     return value
+
+
+def parse_confirm(value: object) -> bool:
+    """Parse a switch that a file can only turn on: it tightens."""
+    if value is not True:
+        raise BadValue("values.only_true")
+    return True
 
 
 def int_between(minimum: int, maximum: int) -> Reader:
@@ -182,7 +190,12 @@ DESIGN_KEY: Final = "design"
 PROMPT_PATH: Final = ("prompt",)
 NAME_PATH: Final = ("name",)
 NO_FILE_EDIT_PATH: Final = ("no file edit",)
-"""A path that is not a field of the spec. Applying the design removes it."""
+AGENT_TYPE_PATH: Final = ("agent type",)
+CONFIRM_PATH: Final = ("confirm",)
+"""Paths that are not fields of the spec. They become other fields, and are removed."""
+
+CONFIRM_RULE: Final = "ask tool *"
+"""The rule with which every tool call needs approval."""
 
 MAX_ROUNDS: Final = 1_000_000
 MAX_KEY_CHARS_SHOWN: Final = 60
@@ -262,6 +275,8 @@ FOREIGN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "output_handler": KeyTarget(path=("turn", "protocols"), read=translate_words(JARVIS_HANDLERS)),
     "multi_call_policy": OWN_KEYS["several"],
     "use_methodology": OWN_KEYS["use_skills"],
+    "agent_type": KeyTarget(path=AGENT_TYPE_PATH, read=one_of("normal", "code")),
+    "execute_tool_confirm": KeyTarget(path=CONFIRM_PATH, read=parse_confirm),
     # ArtifactFlow
     "required_tools": OWN_KEYS["tools"],
     "max_tool_rounds": OWN_KEYS["rounds"],
@@ -285,11 +300,9 @@ REFUSED_KEYS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("base_url", "api_base", "url"), "specs.address"),
     **dict.fromkeys(("limits", "max_cost", "max_time"), "specs.limit"),
     **dict.fromkeys(("summary_on_send", "clear_after_send_message", "human_config", "files"), "specs.no_effect_yet"),
-    "agent_type": "specs.no_effect_yet",
     "plan_depth": "specs.plan_depth",
     **dict.fromkeys(("use_analysis", "force_save_memory"), "specs.no_effect_yet"),
     "version": "specs.computed",
-    "execute_tool_confirm": "specs.choice_of_person",
     "disable_file_edit": "specs.jarvis_only",
     "max_tokens": "specs.ambiguous_tokens",
 }
@@ -422,6 +435,22 @@ def _apply_jarvis_defaults(fields: dict[FieldPath, object]) -> dict[FieldPath, o
     return {**fields, **{path: _drop_edits(cast("tuple[str, ...]", names), path) for path, names in lists.items()}}
 
 
+def _apply_coder(design: Design | None, fields: Mapping[FieldPath, object]) -> dict[FieldPath, object]:
+    """Apply `agent_type` and `execute_tool_confirm`. A `code` agent has the instructions and tools of the coder, and
+    its own instructions after them."""
+    rest = {path: value for path, value in fields.items() if path not in (AGENT_TYPE_PATH, CONFIRM_PATH)}
+    if fields.get(CONFIRM_PATH):
+        rest[("rules",)] = (*cast("tuple[str, ...]", fields.get(("rules",), ())), CONFIRM_RULE)
+    if fields.get(AGENT_TYPE_PATH) != "code":
+        return rest
+    coder = build_coder(str(fields.get(("language",), "")))
+    has_tools = fields.get(TOOLS_PATH) or fields.get(GROUPS_PATH)
+    rest[PROMPT_PATH] = "\n\n".join(filter(None, (coder.prompt, str(fields.get(PROMPT_PATH, "")))))
+    if design is None and not fields.get(PROTOCOLS_PATH):
+        rest.setdefault(("turn", "ends"), coder.turn.ends)
+    return {TOOLS_PATH: () if has_tools else coder.tools, ("role",): coder.role, **rest}
+
+
 def _drop_edits(names: tuple[str, ...], path: FieldPath) -> tuple[str, ...]:
     return tuple(name for name in names if name not in ({"edit"} if path == GROUPS_PATH else EDIT_TOOLS))
 
@@ -443,7 +472,7 @@ def parse_spec(raw: Data, *, prompt: str = "", default_name: str = "", trusted: 
         by_path[target.path] = (key, read_value(key, value, target.read))
     if not trusted:
         _refuse_raised_limit(by_path)
-    fields = apply_design(design, {path: value for path, (_, value) in by_path.items()})
+    fields = apply_design(design, _apply_coder(design, {path: value for path, (_, value) in by_path.items()}))
     if NAME_PATH not in fields:  # the agent is named after its file
         try:
             fields[NAME_PATH] = parse_name(default_name)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.app.conversation.capability_names import ASK, CHAT, RUN
+from greenroom.app.settings.schema import Settings
 from greenroom.app.text_reader import TextReader
 from greenroom.core.ports.executor import Capabilities, CapabilitiesFactory, Executor
 from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.skill_library import SkillLibrary
 from greenroom.core.state.team import Team
-
-FILTER_TOOLS_ABOVE: Final = 30
-"""An agent with more tools first selects those that its task needs."""
 
 
 class TeamTools(Protocol):
@@ -39,30 +37,31 @@ def make_conversation_factories(
     models: Models,
     notes: Callable[[], str],
     make_tools: TeamToolsFactory | None = None,
-    get_approval_timeout: Callable[[], int | None] = lambda: None,
+    get_settings: Callable[[], Settings] = Settings,
     get_skills: Callable[[], SkillLibrary | None] = lambda: None,
 ) -> Mapping[str, CapabilitiesFactory]:
     """Return the capability factories by name. Models and workspace are not touched before a team runs.
 
-    `make_tools` builds the tools of a team with a workspace. `get_approval_timeout` returns how long approval requests
-    stay open, in milliseconds. `get_skills` returns the skills of the workspace.
+    `make_tools` builds the tools of a team with a workspace. `get_skills` returns the skills of the workspace.
     """
 
     def make(team: Team, *, solo: bool) -> Capabilities:
+        settings = get_settings()
         tools = make_tools(Path(team.workspace)) if make_tools is not None and team.workspace else None
-        specs = tools.specs if tools is not None else ()
         skills = build_conversation_skills(
             models,
-            specs,
+            tools.specs if tools is not None else (),
             solo=solo,
             reader=TextReader(),
             project=notes(),
-            filter_above=FILTER_TOOLS_ABOVE,
+            filter_above=settings.agents.filter_tools_above,
             skills=get_skills(),
         )
         if tools is None:
             return Capabilities(skills)
-        return Capabilities((*skills, *tools.executors), on_close=tools.close, approvals_expire=get_approval_timeout())
+        return Capabilities(
+            (*skills, *tools.executors), on_close=tools.close, approvals_expire=settings.approval_timeout_ms
+        )
 
     return {
         ASK: lambda _: Capabilities(build_conversation_skills(models, solo=True, reader=TextReader())),

@@ -8,6 +8,7 @@ from typing import Final
 from greenroom.abilities.skills.plan_task import name_copy
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.runtime import Runtime
+from greenroom.app.settings.schema import AgentDefaults
 from greenroom.app.team_host import TeamHost
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
@@ -67,6 +68,7 @@ def select_participants(
     model: str = "",
     tools: bool = True,
     language: str = "",
+    defaults: AgentDefaults | None = None,
 ) -> Participants:
     """Return an agent and the agents it calls. `resolve_alias` resolves model names; `model` overrides its own."""
     main_model = resolve_alias(model or read_model_name(spec))
@@ -83,7 +85,8 @@ def select_participants(
         )
         todo += other.calls
     members = [
-        (AgentId(name), _adapt_spec(member_spec, tools=tools, language=language)) for name, member_spec in specs.items()
+        (AgentId(name), _adapt_spec(member_spec, defaults, tools=tools, language=language))
+        for name, member_spec in specs.items()
     ]
     return Participants(members=tuple(members), missing=tuple(missing))
 
@@ -93,7 +96,7 @@ def _list_copies(agent: AgentId, spec: AgentSpec) -> Iterator[tuple[AgentId, Age
     tools = tuple(name for name in spec.tools if name not in PERSON_TOOLS)
     turn = evolve(spec.turn, auto_complete=True)
     name = agent
-    for depth in range(spec.planner.max_depth if spec.planner.enabled else 0):
+    for depth in range(spec.planner.depth_limit):
         name = name_copy(name, depth)
         planner = evolve(spec.planner, depth=depth + 1)
         changes = {"planner": planner, "tools": tools, "turn": turn, "answer": None, "proof": "", "manager": False}
@@ -115,10 +118,15 @@ def refuse_unpriced(model: Model, limits: Limits) -> None:
         raise WorldFault("start.price_unknown", name=model.name, cost=limits.money / MILLIONTHS_PER_DOLLAR)
 
 
-def _adapt_spec(spec: AgentSpec, *, tools: bool, language: str) -> AgentSpec:
+def _adapt_spec(spec: AgentSpec, defaults: AgentDefaults | None, *, tools: bool, language: str) -> AgentSpec:
     """Return the agent as a participant of a conversation. Planning agents converse there too."""
     base = spec if tools else evolve(spec, tools=(), groups=())
-    return evolve(base, style="converse", skills=(), language=base.language or language)
+    planner = spec.planner
+    if defaults is not None and tools and planner.enabled is None:
+        planner = evolve(planner, enabled=defaults.plan)
+    if defaults is not None and planner.enabled and planner.max_depth is None:
+        planner = evolve(planner, max_depth=defaults.plan_max_depth)
+    return evolve(base, style="converse", skills=(), language=base.language or language, planner=planner)
 
 
 async def create_single_task_team(

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.tools.human import ProposePlanTool
 from greenroom.abilities.tools.run_checks import RunChecksTool
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGE_RUN
-from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.start import (
     FIRST_TASK_ID,
     Participants,
@@ -34,11 +33,10 @@ from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.commands import CommandRunner
 from greenroom.core.ports.executor import Capabilities
-from greenroom.core.ports.prompt_pack import PromptPack
 from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import SCRATCH_THREAD
 from greenroom.core.rules.intents import QueueSteps
-from greenroom.core.state.spec import AgentSpec, TurnPolicy
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
@@ -48,31 +46,6 @@ from greenroom.runs.checkout import PrepareTool, build_checkout_opener
 from greenroom.runs.delivery import DeliverTool, wrap_recording
 from greenroom.runs.verdict import BASELINE, CONFIRM_UNVERIFIED, DELIVER, find_base_report
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags, RunWorkspace, StopBackground, WorktreeTools
-
-PACK: Final = PromptPack("greenroom.app.runs.prompts")
-CODER_TOOLS: Final = (
-    "read_code",
-    "list_files",
-    "search_files",
-    "patch",
-    "rewrite",
-    "execute_script",
-    "command_output",
-    "stop_command",
-    "run_checks",
-    "propose_plan",
-    "ask_user",
-    "read_output",
-)
-
-CODER: Final = AgentSpec(
-    name="coder", role="a software engineer", tools=CODER_TOOLS, manager=True, turn=TurnPolicy(ends="finish")
-)
-
-
-def build_coder(language: str) -> AgentSpec:
-    """Return the agent that changes a repository, with instructions in this language."""
-    return evolve(CODER, prompt=PACK.render(language, "coder", {}), language=language)
 
 
 def require_delivery(spec: AgentSpec) -> AgentSpec:
@@ -143,7 +116,7 @@ async def build_run_capabilities(app: AppContext, team: Team) -> Capabilities:
         solo=True,
         reader=TextReader(),
         project=app.notes(),
-        filter_above=FILTER_TOOLS_ABOVE,
+        filter_above=app.settings.agents.filter_tools_above,
         skills=app.skills,
     )
     return Capabilities(

@@ -227,6 +227,21 @@ class SkillSettings:
 
 
 @record
+class AgentDefaults:
+    """`[agents]`: what agents do whose files do not say otherwise.
+
+    - `plan`: Whether an agent may split a task, and give the parts to copies of itself. Default: false.
+    - `plan_max_depth`: How deep parts are split again. Default: 2.
+    - `filter_tools_above`: An agent with more tools first selects those that its task needs; 0 disables this.
+      Default: 30.
+    """
+
+    plan: bool = False
+    plan_max_depth: Annotated[int, msgspec.Meta(ge=1, le=5)] = 2
+    filter_tools_above: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 30
+
+
+@record
 class Settings:
     """All settings. The settings page takes its descriptions from the docstrings of these records.
 
@@ -265,6 +280,7 @@ class Settings:
     workspace: WorktreeSettings = WorktreeSettings()
     team: TeamSettings = TeamSettings()
     skills: SkillSettings = SkillSettings()
+    agents: AgentDefaults = AgentDefaults()
 
     @property
     def approval_timeout_ms(self) -> int | None:

@@ -14,7 +14,6 @@ from greenroom.abilities.skills.conversation_skills import build_conversation_sk
 from greenroom.abilities.tools.run_checks import RunChecksTool
 from greenroom.abilities.tools.tool import CardedTool, WrappedTool, make_card
 from greenroom.app.context import AppContext
-from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.start import read_model_name
 from greenroom.app.messages import LANGUAGES, translate
 from greenroom.app.messages.findings import render_finding, render_for_people
@@ -357,7 +356,7 @@ async def build_team_capabilities(app: AppContext, team: Team, registered: Itera
         worktrees.toolbox.specs,
         reader=TextReader(),
         project=app.notes(),
-        filter_above=FILTER_TOOLS_ABOVE,
+        filter_above=app.settings.agents.filter_tools_above,
         skills=app.skills,
     )
     model, language = read_model_name(lead), lead.language

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from greenroom.abilities.tools.run_checks import RunChecksTool
+from greenroom.app.agents.coder import PACK, build_coder
 from greenroom.app.clock import SystemClock
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, refuse_unpriced, replace_model
 from greenroom.app.messages import translate
-from greenroom.app.runs.capabilities import PACK, build_coder, require_delivery
+from greenroom.app.runs.capabilities import require_delivery
 from greenroom.app.runs.checks import read_worktree_setup
 from greenroom.app.runs.workspaces import begin_with_change, refuse_large_folder, remove_old_team_runs
 from greenroom.app.runtime import Runtime

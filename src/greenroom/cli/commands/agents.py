@@ -10,6 +10,7 @@ import typer
 from rich.rule import Rule
 from rich.text import Text
 
+from greenroom.app.agents.coder import CODER
 from greenroom.app.agents.discovery import (
     AgentFile,
     Agents,
@@ -22,7 +23,6 @@ from greenroom.app.agents.discovery import (
 from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
-from greenroom.app.runs.capabilities import CODER
 from greenroom.app.teams.metrics import ProfileMetrics, read_metrics
 from greenroom.app.teams.profiles import Profiles
 from greenroom.app.text_reader import TextReader

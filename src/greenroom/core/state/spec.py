@@ -47,18 +47,23 @@ class PlanPolicy:
     """Whether an agent splits a task into subtasks that it gives to copies of itself, one after the other.
 
     Copies at `max_depth` do not split their part. `depth` is 0 for the agent itself. `max_steps` limits the subtasks of
-    one plan.
+    one plan. None stands for the person's settings.
     """
 
-    enabled: bool = False
-    max_depth: int = 2
+    enabled: bool | None = None
+    max_depth: int | None = None
     max_steps: int = 10
     depth: int = 0
 
     @property
+    def depth_limit(self) -> int:
+        """The greatest depth at which a copy works, 0 for an agent that never splits a task."""
+        return (2 if self.max_depth is None else self.max_depth) if self.enabled else 0
+
+    @property
     def may_split(self) -> bool:
         """Whether an agent at this depth splits its tasks."""
-        return self.enabled and self.depth < self.max_depth
+        return self.depth < self.depth_limit
 
 
 @record

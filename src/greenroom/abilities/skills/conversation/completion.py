@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import deque
 from typing import Final, Literal
 
@@ -165,6 +166,11 @@ LOOP_REASONS: Final[dict[LoopKind, str]] = {
 """Explanations of the detected loops."""
 
 
+_QUOTED_MARK: Final = rf"""(?P<quote>['"`]?){re.escape(COMPLETION_MARK)}(?P=quote)"""
+MARK_PATTERN: Final = re.compile(rf"ot\({_QUOTED_MARK.replace('quote', 'inner')}\)|{_QUOTED_MARK}")
+"""The completion mark, bare, quoted, or as Jarvis wraps it: `ot('…')`."""
+
+
 @record
 class CompletionSignal:
     """The end of the work: its source and the result. `files` and `tests` come from a `finish` call."""
@@ -218,7 +224,7 @@ def detect_completion(ends: TurnEnd, text: str, *, auto_complete: bool, nudges: 
 
 def strip_mark(text: str) -> str:
     """Remove the completion mark from the text."""
-    return text.replace(f"`{COMPLETION_MARK}`", "").replace(COMPLETION_MARK, "").strip()
+    return MARK_PATTERN.sub("", text).strip()
 
 
 def render_nudge(spec: AgentSpec, ends: TurnEnd | Literal["answer"], *, empty: bool, why: str = "") -> str:
