@@ -15,7 +15,6 @@ from greenroom.app.clock import SystemClock
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import RESEARCH
 from greenroom.app.conversation.chat import make_resume_intents
-from greenroom.app.conversation.factories import FILTER_TOOLS_ABOVE
 from greenroom.app.conversation.start import FIRST_TASK_ID, Participants, label_attachments, make_question_task
 from greenroom.app.messages import translate
 from greenroom.app.research.pages import PageArchive
@@ -74,7 +73,7 @@ async def make_research_capabilities(app: AppContext, team: Team) -> Capabilitie
 
     tools = app.toolset(Path(team.workspace), read_pages=read_pages, wrap_policy=ReadingPolicy)
     skills = build_conversation_skills(
-        app, tools.specs, reader=TextReader(), project=app.notes(), filter_above=FILTER_TOOLS_ABOVE
+        app, tools.specs, reader=TextReader(), project=app.notes(), filter_above=app.settings.agents.filter_tools_above
     )
     return Capabilities((*skills, *tools.executors), on_close=tools.close, approvals_expire=app.get_approval_timeout())
 
