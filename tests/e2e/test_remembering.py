@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.jobs import SETTINGS, Workshop, call, turns
 from tests.e2e.provider import Beside, provider, reached
 from tests.e2e.terminal import PATIENCE, greenroom
 from tests.e2e.typing import Typing
@@ -106,3 +107,43 @@ def rows(found: object) -> list[dict[str, object]]:
     """A list of objects."""
     assert isinstance(found, list)
     return found
+
+
+KEEPER = "---\ndescription: Works.\ngroups: [read, edit, memory]\n---\nDo what you are asked.\n"
+LEARNED = {"content": "Paint is in app.txt.", "tags": ["paint"], "memory_type": "project_long_term"}
+
+
+def memories(shop: Workshop) -> list[Path]:
+    return sorted((shop.repo / ".greenroom" / "memory").glob("*.json"))
+
+
+@pytest.mark.req("AG-83", "AG-183", "O-6")
+def test_what_a_run_learns_is_saved_when_it_is_applied_found_by_the_next_and_taken_back(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, SETTINGS, **{".greenroom/agents/keeper.md": KEEPER})
+    shop.trusts()
+    replies = [call("save_memory", 1, memories=[LEARNED]), turns("good, red", 2), Answer(text="It is red.")]
+    told = shop.runs(replies, "Paint it.", "--agent", "keeper")
+    assert (told.code, memories(shop)) == (0, []), told.err
+    assert "The run keeps 1 memory for the project." in told.err
+    applied = shop.types("apply", "last")
+    assert (applied.code, len(memories(shop))) == (0, 1), applied.err
+    assert "Saved 1 memory in the memory of the project." in applied.out
+    assert not shop.types("apply", "last").out.count("Saved")
+    replies = [call("retrieve_memory", 1, words="where is paint"), Answer(text="In app.txt.")]
+    with provider(replies) as fake:
+        found = shop.types("run", "Where is it?", "--agent", "keeper", "--question", **reached(fake))
+        assert "Paint is in app.txt." in fake.requests[-1].raw.decode(), found.err
+    first = str(rows(shop.types("runs", "--output-format", "json").json["tasks"])[-1]["team"])
+    assert "Removed 1 memory" in shop.types("undo", first).out
+    assert (memories(shop), shop.reads()) == ([], "good\n")
+
+
+def test_a_run_that_only_learned_something_can_be_applied_and_undone(tmp_path: Path) -> None:
+    shop = Workshop(tmp_path, SETTINGS, **{".greenroom/agents/keeper.md": KEEPER})
+    shop.trusts()
+    told = shop.runs(
+        [call("save_memory", 1, memories=[LEARNED]), Answer(text="Noted.")], "Look.", "--agent", "keeper", "--question"
+    )
+    assert told.code == 0, told.err
+    assert (shop.types("apply", "last").code, len(memories(shop))) == (0, 1)
+    assert (shop.types("undo", "last").code, len(memories(shop))) == (0, 0)

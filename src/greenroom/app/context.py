@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from greenroom.adapters.storage.memory_files import MemoryFiles
 from greenroom.adapters.storage.text_index import SqliteTextIndex
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import home_folder, worktrees_folder
@@ -43,9 +44,10 @@ ESTIMATED_OUTPUT_TOKENS: Final = (2_000, 4_000)
 
 class AppContext:
     """The context of one process. Each part is loaded when it is first used. It is also the `Models` of the teams in
-    this process. With `is_auto_approved`, plans and found checks need no approval."""
+    this process. `home` is the data folder. With `is_auto_approved`, plans and found checks need no approval."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path | None = None) -> None:
+        self.home = home
         self._model_session: ModelSession | None = None
         self._flags: dict[str, object] = {}
         self._runtime: Runtime | None = None
@@ -220,6 +222,7 @@ class AppContext:
             sandbox=sandbox,
             worktree=worktree,
             read_pages=read_pages,
+            memories=self.memories(root),
         )
 
     def toolbox(self, root: Path | None = None) -> Toolbox:
@@ -258,7 +261,13 @@ class AppContext:
     @cached_property
     def text_index(self) -> TextIndex:
         """The index of memories, skills and moved history, in the data folder."""
-        return SqliteTextIndex(home_folder() / "index.db")
+        return SqliteTextIndex(home_folder(self.home) / "index.db")
+
+    def memories(self, root: Path | None = None) -> MemoryFiles:
+        """Return the long-term memories of a workspace."""
+        from greenroom.app.memories import open_memories
+
+        return open_memories(home_folder(self.home), root or self.root, lambda: self.text_index)
 
     async def blob(self, digest: str) -> bytes:
         """Return the content of a large result."""

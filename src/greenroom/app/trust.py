@@ -26,7 +26,7 @@ from greenroom.core.base.text import LabelledText
 class TrustItem:
     """An item of a workspace that needs trust. `shown` is what a person reads; `digest` covers its whole content."""
 
-    kind: Literal["agent", "tool", "server", "callback", "check", "notes", "skill"]
+    kind: Literal["agent", "tool", "server", "callback", "check", "notes", "skill", "memory"]
     name: str
     shown: str
     digest: str
@@ -211,7 +211,7 @@ def _read_scripts(folder: Path, root: Path | None, kind: ScriptKind) -> ScriptFo
         TrustedScript(
             path=folder / name,
             sources=sources,
-            digest=_hash_text(f"{kind}\0{name}\0{folder_hash.hexdigest()}") if root is not None else "",
+            digest=hash_text(f"{kind}\0{name}\0{folder_hash.hexdigest()}") if root is not None else "",
         )
         for name in sources
         if not name.startswith(("_", "."))
@@ -225,7 +225,8 @@ def describe_script(script: TrustedScript, kind: ScriptKind, root: Path) -> Trus
     return TrustItem(kind=kind, name=script.path.name, shown=summary, digest=script.digest)
 
 
-def _hash_text(text: str) -> str:
+def hash_text(text: str) -> str:
+    """Return the digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -251,7 +252,7 @@ def describe_note(note: WorkspaceNote) -> TrustItem:
     summary = _cut(first_line)
     count = len(note.text.splitlines())
     lines = translate("trust.one_line" if count == 1 else "trust.several_lines", count=count)
-    digest = _hash_text(f"{note.name}\0{note.text}")
+    digest = hash_text(f"{note.name}\0{note.text}")
     return TrustItem(kind="notes", name=note.name, shown=f"{summary} · {lines}", digest=digest)
 
 
@@ -296,7 +297,7 @@ def describe_agent(agent_file: AgentFile, root: Path) -> TrustItem:
     location = (
         agent_file.path.relative_to(root).as_posix() if agent_file.path.is_relative_to(root) else str(agent_file.path)
     )
-    digest = _hash_text(f"{location}\0{agent_file.digest}")
+    digest = hash_text(f"{location}\0{agent_file.digest}")
     return TrustItem(
         kind="agent",
         name=agent_file.spec.name,

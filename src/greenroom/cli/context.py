@@ -109,7 +109,8 @@ def run(setup: CommandSetup, access: Access, work: CommandBody) -> int:
     with open_answer_stream() as stream, Output(setup.output_format, stream) as out, restore_signals():
         try:
             tune_process()
-            app, home = AppContext(), home_folder(setup.home)
+            home = home_folder(setup.home)
+            app = AppContext(home)
             use_language_of(app)
             out.command_info = {"command": setup.command, "home": str(home)}
             cli = Invocation(setup=setup, home=home, out=out, progress=progress, app=app, stop=stop)

@@ -11,6 +11,7 @@ from rich.text import Text
 from greenroom.app.agents.coder import build_coder
 from greenroom.app.conversation.chat_input import Attachment, build_message
 from greenroom.app.conversation.start import ASSISTANT, Participants, refuse_unpriced, select_participants
+from greenroom.app.memories import find_memory_items
 from greenroom.app.messages import translate
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.toolset.custom import check_new_servers as meet
@@ -217,6 +218,9 @@ def new_limits(cli: Invocation, state: TeamState, options: RunOptions) -> list[S
 
 # --------------------------------------------------------------------------------------------- trust in a workspace
 
+DATA_KINDS: Final = ("notes", "memory")
+"""What is read as data before it is trusted. The rest is not used."""
+
 TRUST_STYLES: Final = {"agreed": "green", "changed": "yellow", "new": "yellow"}
 
 
@@ -255,12 +259,13 @@ def ask_trust(cli: Invocation, root: Path) -> None:
 
     Without a person, print what is left out.
     """
-    untrusted = [item for item in list_trust_entries(root) if item.standing != "agreed"]
+    memories = find_memory_items(cli.app.memories(root))
+    untrusted = [item for item in list_trust_entries(root, memories) if item.standing != "agreed"]
     if not untrusted:
         return
     if not cli.is_attended:
-        for key, is_notes in (("start.left_out", False), ("start.notes_as_data", True)):
-            names = [item.trust_item.name for item in untrusted if (item.trust_item.kind == "notes") == is_notes]
+        for key, is_data in (("start.left_out", False), ("start.notes_as_data", True)):
+            names = [item.trust_item.name for item in untrusted if (item.trust_item.kind in DATA_KINDS) == is_data]
             if names:
                 text = translate(key, names=", ".join(names), command=render_command(cli, "trust"))
                 cli.progress.note(strip_control_characters(f"! {text}"), style="yellow")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from greenroom.abilities.tools import memory
-from greenroom.abilities.tools.memory import build_memory_tools
+from greenroom.abilities.tools.memory import MemoryScopes, build_memory_tools
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.policy.policy import build_rules_policy
@@ -20,7 +20,7 @@ OTHER = {"content": "Tests run with pytest.", "tags": ["tests"]}
 
 @pytest.fixture(name="ann")
 async def _ann() -> AsyncIterator[Caller]:
-    async with caller(build_memory_tools()) as found:
+    async with caller(build_memory_tools(MemoryScopes())) as found:
         yield found
 
 
@@ -64,17 +64,17 @@ async def test_tags_words_and_a_limit_choose(ann: Caller, asked: dict[str, objec
 async def test_when_nothing_fits_the_tags_that_there_are_are_named(ann: Caller) -> None:
     assert await ann.output("retrieve_memory", tags=["api"]) == "Nothing is remembered yet."
     await ann.output("save_memory", memories=[{"content": "plain"}])
-    assert await ann.output("retrieve_memory", tags=["x"]) == "No memory fits. There is 1 memory, none with a tag."
+    assert await ann.output("retrieve_memory", tags=["x"]) == "No memory fits. None has a tag."
     await ann.output("save_memory", memories=[ANY, {"content": "more", "tags": ["api"]}])
     found = await ann.output("retrieve_memory", words="nowhere")
-    assert found == "No memory fits. There are 3 memories, with the tags: api (2), search (1)."
+    assert found == "No memory fits. There are the tags: api (2), search (1)."
 
 
 async def test_however_many_are_asked_for_there_is_a_most(ann: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MAX_SHOWN", 3)
     await ann.output("save_memory", memories=[{"content": f"m{number}", "tags": [f"t{number}"]} for number in range(5)])
     found = await ann.output("retrieve_memory", limit=1_000)
-    assert "2 older ones fit too" in found
+    assert "More of them fit: ask" in found
     assert found.count("· tags:") == 3
 
 
@@ -138,7 +138,7 @@ async def test_what_cannot_be_saved_says_why_and_nothing_is(ann: Caller, memorie
 
 @pytest.mark.req("MA-59")
 def test_agents_are_told_to_save_and_tidy_in_time_and_to_keep_findings() -> None:
-    save, find, clear = (tool.card for tool in build_memory_tools())
+    save, find, clear = (tool.card for tool in build_memory_tools(MemoryScopes()))
     assert "before a task ends or the history is cleared" in save.spec.description
     assert "tidy up" in save.spec.description
     assert "keep what searches and web pages brought in it" in save.spec.description
@@ -152,9 +152,9 @@ def test_agents_are_told_to_save_and_tidy_in_time_and_to_keep_findings() -> None
 
 async def test_nobody_is_asked_before_something_is_remembered() -> None:
     policy = build_rules_policy({}, "/work")
-    for tool in build_memory_tools():
+    for tool in build_memory_tools(MemoryScopes()):
         ruling = policy.decide(AgentId("ann"), tool.card, tool.targets({}))
         assert ruling.verdict == "allow"
-    async with caller([ToolPipeline(tool, policy) for tool in build_memory_tools()]) as ann:
+    async with caller([ToolPipeline(tool, policy) for tool in build_memory_tools(MemoryScopes())]) as ann:
         assert "Saved" in await ann.output("save_memory", memories=[ANY])
         assert "slow" in await ann.output("retrieve_memory")

@@ -61,8 +61,10 @@ async def test_who_reads_on_in_a_long_result_has_read_what_it_is_from(tmp_path: 
     assert read == [("read_output", ("file:long.txt",))]
 
 
-def test_a_memory_that_others_may_have_written_is_anybody_s() -> None:
+def test_a_memory_has_the_origins_of_what_its_author_had_read() -> None:
     own = Memory(memory_id=MemoryId("1"), type="short_term", content="x", created_at=0)
-    old = Memory(memory_id=MemoryId("2"), type="project_long_term", content="x", created_at=0, origins=("web:a",))
+    old = Memory(
+        memory_id=MemoryId("2"), type="project_long_term", content="x", created_at=0, origins=("web:a", "file:b")
+    )
     assert of_memories([own]) == ()
-    assert of_memories([own, old]) == ("memory:project_long_term", "web:a")
+    assert of_memories([own, old]) == ("web:a", "file:b")

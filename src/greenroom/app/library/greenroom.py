@@ -125,7 +125,7 @@ class Greenroom:
         self.home = None if in_memory else home_folder(home_path)
         self._given_models = models
         self._given_limits = limits
-        self._app = AppContext()
+        self._app = AppContext(self.home)
         self._app.override(
             {
                 "limits.cost": max_cost,

@@ -34,6 +34,7 @@ class WorkspaceEnvironment(AgentEnvironment):
         self.root = _check_folder(workspace)
         self.builtin_tools = tuple(build_toolbox(self.root))
         self._unread_servers: tuple[str, ...] | None = None
+        self._memories = app.memories(self.root) if app.home is not None else None
 
     async def discover_servers(self, agents: Iterable[AgentDefinition[Any]]) -> None:
         """Read the tools of MCP servers once, if an agent can use them."""
@@ -85,6 +86,7 @@ class WorkspaceEnvironment(AgentEnvironment):
             browser=settings.browser,
             models=models,
             sandbox=sandbox,
+            memories=self._memories,
         )
 
     def save_grant(self, grant: str) -> None:

@@ -181,7 +181,7 @@ def _report_write_errors(path: Path) -> Iterator[None]:
 
 
 GITIGNORE: Final = """\
-# Only settings, agents, skills, teams, tools, callbacks and rules are shared.
+# Only settings, agents, skills, teams, tools, callbacks, rules and shared memories are shared.
 *
 !.gitignore
 !config.toml
@@ -196,6 +196,8 @@ GITIGNORE: Final = """\
 !callbacks/
 !callbacks/*.py
 !permissions
+!memory/
+!memory/*.json
 """
 
 

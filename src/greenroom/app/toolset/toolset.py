@@ -13,7 +13,7 @@ from greenroom.abilities.tools.artifacts import PageSource, build_artifact_tools
 from greenroom.abilities.tools.commands import BackgroundCommands, build_command_tools
 from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.abilities.tools.human import AskUserTool
-from greenroom.abilities.tools.memory import build_memory_tools
+from greenroom.abilities.tools.memory import LongTermMemory, MemoryScopes, build_memory_tools
 from greenroom.abilities.tools.read_output import FindStep, ReadOutputTool
 from greenroom.abilities.tools.web import build_web_tools
 from greenroom.adapters.files.local_files import LocalFiles
@@ -55,7 +55,8 @@ class Toolset:
     `tool_source` adds custom tools. With `unattended`, no person can be asked. `secrets` are redacted from all results.
     `web` and `browser` are settings; one of the `models` controls the browser. Commands run in `sandbox`. A `worktree`
     has its own path and tools, and none that edit if it is read-only. `read_pages` makes an archive of fetched pages,
-    which can be cited.
+    which can be cited. `memories` are
+    those beyond the team.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Toolset:
         sandbox: WorkspaceSandbox | None = None,
         worktree: WorktreeTools | None = None,
         read_pages: MakeArchive | None = None,
+        memories: LongTermMemory | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._worktree = worktree
@@ -88,7 +90,7 @@ class Toolset:
             *build_command_tools(self.commands, background),
             AskUserTool(),
             ReadOutputTool(find),
-            *build_memory_tools(),
+            *build_memory_tools(MemoryScopes(store=memories, keeps_project=worktree is not None)),
             *build_artifact_tools(archive),
             *build_web_tools(archive or pages, LazySearch(web, os.environ), SystemClock()),
             browser_tool(models, browser, web, home_folder(), partial(make_step_host_blocker, policy)),

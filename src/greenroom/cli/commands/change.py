@@ -36,6 +36,7 @@ from greenroom.cli.interactive.approvals import (
     quote_question,
     words_to_type,
 )
+from greenroom.cli.interactive.report import save_run_memories, take_back_memories
 from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
@@ -150,7 +151,8 @@ async def apply(
     if hooks and no_hooks:
         raise typer.BadParameter(translate("change.hooks_options_exclusive"))
     reference, run_change = await _find_run_change(cli, name)
-    await _refuse_no_change(cli, reference, run_change)
+    if await _save_only_memories(cli, reference, run_change):
+        return cli.out.result("applied", Exit.DONE, team=reference.team, paths=[], commit="")
     commits = not no_commit and bool(run_change.snapshot.head)
     if commits:
         await _refuse_no_commit(cli, reference, run_change)
@@ -166,6 +168,7 @@ async def apply(
         done = await run_change.workspace.apply(reference.team, run_change.snapshot.commit, run_change.tip)
     if isinstance(done, Conflicts):
         return _report_clashes(cli, reference, done, branch=True)
+    await save_run_memories(cli, reference.team)
     if not done.id:
         cli.out.show(translate("change.already_there"))
         return cli.out.result("already", Exit.DONE, team=reference.team, paths=[], commit="")
@@ -205,6 +208,14 @@ async def _list_governing(cli: Invocation, run_change: RunChange) -> Sequence[st
     if paths:
         cli.progress.note(translate("change.governing", paths=", ".join(map(to_one_line, paths))), style="yellow")
     return paths
+
+
+async def _save_only_memories(cli: Invocation, reference: TaskReference, run_change: RunChange) -> bool:
+    """Save the memories of a run that changed no file. Refuse if it kept none either."""
+    has_memories = run_change.tip == run_change.snapshot.commit and bool(await save_run_memories(cli, reference.team))
+    if not has_memories:
+        await _refuse_no_change(cli, reference, run_change)
+    return has_memories
 
 
 async def _refuse_no_change(cli: Invocation, reference: TaskReference, run_change: RunChange) -> None:
@@ -452,6 +463,8 @@ async def undo(
     undoable = [application for application in applications if application.state in APPLIED_STATES] or [
         application for application in applications if application.state == "undone"
     ]
+    if not undoable and await take_back_memories(cli, reference.team):
+        return cli.out.result("undone", Exit.DONE, team=reference.team, paths=[], revert="", remark="")
     if not undoable:
         raise _make_not_applied_error(reference, applications)
     async with _report_if_stopped(cli, run_change):
@@ -464,6 +477,7 @@ async def undo(
     if not done.paths:  # another process was first, or the person undid a part by editing
         raise _make_not_applied_error(reference, await run_change.workspace.list_applied(reference.team))
     cli.out.show(translate("change.undone", paths=_render_paths(done.paths)))
+    await take_back_memories(cli, reference.team)
     return cli.out.result(
         "undone", Exit.DONE, team=reference.team, paths=list(done.paths), revert=done.revert, remark=""
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from greenroom.app.memories import find_memory_items
 from greenroom.app.messages import count_things, translate
 from greenroom.app.runs.checks import list_check_items, open_choices
 from greenroom.app.toolset.policy import normalise_rule, open_user_rules
@@ -60,7 +61,7 @@ async def trust(
 
 
 def _show_entries(cli: Invocation, root: Path) -> list[TrustEntry]:
-    entries = list_trust_entries(root, list_check_items(root))
+    entries = list_trust_entries(root, (*list_check_items(root), *find_memory_items(cli.app.memories(root))))
     fields = ("kind", "name", "shown", "digest")
     item_fields = (
         {"standing": item.standing, **{name: getattr(item.trust_item, name) for name in fields}} for item in entries

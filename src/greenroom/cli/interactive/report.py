@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
+from greenroom.app.memories import list_kept, save_kept, take_back
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.task_status import find_partial
@@ -64,6 +66,9 @@ def report_ending(
             cli.progress.note("")
     if leftover := cli.app.unused_recording():
         cli.progress.note(leftover, style="yellow")
+    if history.state.team.kit in CHANGING_RUNS and (kept := list_kept(history.state)):
+        command = render_command(cli, "apply", team)
+        cli.progress.note(translate("memory.kept", memories=count_things("memory", len(kept)), command=command))
     cli.progress.note(_next_command(cli, team, ending))
     return cli.out.result(
         ending.status,
@@ -84,6 +89,24 @@ def report_ending(
         **_verdict_fields(ending),
         **(extra_fields or {}),
     )
+
+
+async def save_run_memories(cli: Invocation, team: str) -> int:
+    """Save the memories that an ended run kept for the project. Return how many were new."""
+    state = await cli.runtime.state(TeamId(team))
+    count = 0 if state.tasks else save_kept(cli.app.memories(Path(state.team.workspace)), state)
+    if count:
+        cli.out.show(translate("memory.saved", memories=count_things("memory", count)))
+    return count
+
+
+async def take_back_memories(cli: Invocation, team: TeamId) -> int:
+    """Remove the memories of a run from the project's. Return how many were there."""
+    state = await cli.runtime.state(team)
+    count = take_back(cli.app.memories(Path(state.team.workspace)), state)
+    if count:
+        cli.out.show(translate("memory.taken_back", memories=count_things("memory", count)))
+    return count
 
 
 def _partial_fields(ending: Ending) -> Data:

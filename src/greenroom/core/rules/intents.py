@@ -26,7 +26,7 @@ from greenroom.core.base.records import Data, record
 from greenroom.core.state import stage as stages
 from greenroom.core.state.agent import Capability
 from greenroom.core.state.approval import ApprovalAnswer, ApprovalScope
-from greenroom.core.state.knowledge import Citation
+from greenroom.core.state.knowledge import Citation, MemoryType
 from greenroom.core.state.message import Delivery, MessageKind
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import MemberState, SubtaskEnd
@@ -514,15 +514,13 @@ class SetWorkspace:
 
 @record
 class SaveMemory:
-    """Save a memory in the team's short-term memory: a new one, or new content for `memory_id`.
-
-    The memories in `merged_from` are removed.
-    """
+    """Save a memory in the log: a new one, or new content for `memory_id`. Those in `merged_from` are removed."""
 
     content: str
     tags: tuple[str, ...] = ()
     memory_id: MemoryId | None = None
     merged_from: tuple[MemoryId, ...] = ()
+    type: MemoryType = "short_term"
 
 
 @record

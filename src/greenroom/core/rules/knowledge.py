@@ -230,7 +230,7 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
     """Save a new memory or change one. The memories that it merges are removed."""
     refused = (
         _check_may_remember(draft.state, by)
-        or _check_memory_fields(intent)
+        or check_memory(intent.content, intent.tags)
         or _check_memories_exist(draft.state, intent)
     )
     if refused is not None:
@@ -245,7 +245,7 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
     else:
         memory = Memory(
             memory_id=memory_id(draft.now, draft.state.team.last_memory),
-            type="short_term",
+            type=intent.type,
             content=intent.content,
             tags=intent.tags,
             created_at=draft.now,
@@ -253,7 +253,7 @@ def save_memory(draft: Draft, intent: SaveMemory, by: str) -> RuleResult:
         )
     origins = memory.origins
     for name in replaced:
-        origins = merge_labels(origins, draft.state.memories[name].origins)
+        origins = merge_labels(origins, draft.state.memories[name].origins if name in draft.state.memories else ())
     memory = evolve(
         memory,
         merged_from=tuple(dict.fromkeys((*memory.merged_from, *replaced))),
@@ -281,20 +281,22 @@ def _check_may_remember(state: TeamState, by: str) -> RuleResult:
     return Rejection(code="not_in_team", why=f"{by!r} is not in this team, whose memory it is.")
 
 
-def _check_memory_fields(intent: SaveMemory) -> RuleResult:
-    if not intent.content.strip():
+def check_memory(content: str, tags: tuple[str, ...]) -> RuleResult:
+    """Return why a memory of any scope cannot be saved, or None."""
+    if not content.strip():
         return Rejection(code="empty_memory", why="A memory without content is none.", hint="Say what to remember.")
-    if len(intent.content) > MAX_MEMORY_CHARS:
-        why = f"The memory has {len(intent.content):,} characters; {MAX_MEMORY_CHARS:,} are allowed."
+    if len(content) > MAX_MEMORY_CHARS:
+        why = f"The memory has {len(content):,} characters; {MAX_MEMORY_CHARS:,} are allowed."
         return Rejection(code="memory_too_long", why=why, hint="Save what matters of it, or make an artifact of it.")
-    if len(intent.tags) > MAX_TAGS or not all(tag.strip() and len(tag) <= MAX_TAG_CHARS for tag in intent.tags):
+    if len(tags) > MAX_TAGS or not all(tag.strip() and len(tag) <= MAX_TAG_CHARS for tag in tags):
         why = f"A memory has {MAX_TAGS} tags at most, none of them blank or longer than {MAX_TAG_CHARS} characters."
         return Rejection(code="bad_tags", why=why, hint="Use a few short words that others would look for.")
     return None
 
 
 def _check_memories_exist(state: TeamState, intent: SaveMemory) -> RuleResult:
-    named = (*((intent.memory_id,) if intent.memory_id is not None else ()), *intent.merged_from)
+    merged = intent.merged_from if intent.type == "short_term" else ()  # others may be in files
+    named = (*((intent.memory_id,) if intent.memory_id is not None else ()), *merged)
     gone = tuple(name for name in named if name not in state.memories)
     return _reject_unknown_memory(gone) if gone else None
 

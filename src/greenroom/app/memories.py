@@ -1,0 +1,63 @@
+"""The long-term memories of a workspace: where they are, which are trusted, and what applying a run does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from greenroom.adapters.storage.memory_files import PROJECT, MemoryFiles
+from greenroom.app.messages import count_things
+from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
+from greenroom.app.trust import TrustItem, hash_text, open_trust_store
+from greenroom.core.base.records import encode, evolve
+from greenroom.core.ports.text_index import TextIndex
+from greenroom.core.state.knowledge import Memory
+from greenroom.core.state.team_state import TeamState
+
+MEMORY_FOLDER: Final = f"{PROJECT_FOLDER}/memory"
+
+
+def open_memories(home: Path, root: Path, get_index: Callable[[], TextIndex]) -> MemoryFiles:
+    """Return the memories of a workspace. A shared folder like /tmp has none of its own."""
+
+    def is_trusted(foreign: Mapping[str, str]) -> bool:
+        return bool(foreign) and open_trust_store().make_trust_check(root)(describe_foreign(foreign))
+
+    project = None if is_shared_folder(root) else root / MEMORY_FOLDER
+    return MemoryFiles(home / "memory", project, get_index, is_trusted)
+
+
+def describe_foreign(foreign: Mapping[str, str]) -> TrustItem:
+    """Describe the memories that came with a workspace, for a person. The digest covers all of them."""
+    shown = count_things("memory", len(foreign))
+    return TrustItem(kind="memory", name=MEMORY_FOLDER, shown=shown, digest=hash_text(encode(foreign).decode()))
+
+
+def find_memory_items(memories: MemoryFiles) -> tuple[TrustItem, ...]:
+    """Return what needs trust among the memories of a workspace."""
+    foreign = memories.list_foreign()
+    return (describe_foreign(foreign),) if foreign else ()
+
+
+def list_kept(state: TeamState) -> list[Memory]:
+    """Return the memories of the project that a run keeps until it is applied, oldest first."""
+    return [state.memories[name] for name in sorted(state.memories) if state.memories[name].type == PROJECT]
+
+
+def save_kept(memories: MemoryFiles, state: TeamState) -> int:
+    """Save the memories that a run kept. Return how many were not there."""
+    kept = [memory for memory in list_kept(state) if not memories.get(PROJECT, (memory.memory_id,))]
+    for memory in kept:
+        memories.save(evolve(memory, updated_at=None))
+    return len(kept)
+
+
+def take_back(memories: MemoryFiles, state: TeamState) -> int:
+    """Remove the memories that a run kept, and restore those that they replaced. Return how many were there."""
+    count = 0
+    for memory in reversed(list_kept(state)):
+        if any(found.content == memory.content for found in memories.get(PROJECT, (memory.memory_id,))):
+            memories.restore(PROJECT, memory.merged_from)
+            count += len(memories.remove(PROJECT, (memory.memory_id,)))
+    return count
