@@ -59,6 +59,8 @@ def test_what_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "!callbacks/",
         "!callbacks/*.py",
         "!permissions",
+        "!memory/",
+        "!memory/*.json",
     ]
 
 

@@ -117,7 +117,7 @@ def memories(shop: Workshop) -> list[Path]:
     return sorted((shop.repo / ".greenroom" / "memory").glob("*.json"))
 
 
-@pytest.mark.req("AG-83", "AG-183", "O-6")
+@pytest.mark.req("AG-83", "AG-183")
 def test_what_a_run_learns_is_saved_when_it_is_applied_found_by_the_next_and_taken_back(tmp_path: Path) -> None:
     shop = Workshop(tmp_path, SETTINGS, **{".greenroom/agents/keeper.md": KEEPER})
     shop.trusts()

@@ -42,7 +42,7 @@ def files(home: Path, folder: str = "work/.greenroom/memory") -> list[Path]:
 PROJECT_MEMORY = {"content": "Deploy with make ship.", "tags": ["deploy"], "memory_type": "project_long_term"}
 
 
-@pytest.mark.req("AG-83", "AG-84", "AG-85", "AG-86", "AG-87", "O-6", "RC-138")
+@pytest.mark.req("AG-83", "AG-84", "AG-85", "AG-86", "AG-87", "RC-138")
 @pytest.mark.parametrize(
     ("type_", "folder"),
     [
