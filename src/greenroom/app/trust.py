@@ -319,7 +319,7 @@ def describe_skill(skill: FileSkill) -> TrustItem:
         kind="skill",
         name=skill.name,
         shown=f"{place} · {_cut(skill.description)}",
-        digest=_hash_text(f"skill\0{place}\0{skill.digest}"),
+        digest=hash_text(f"skill\0{place}\0{skill.digest}"),
     )
 
 
