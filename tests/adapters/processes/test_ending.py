@@ -169,7 +169,7 @@ async def test_nothing_outlives_fifty_houses_that_are_killed(tmp_path: Path) -> 
     assert max(took) < 1.0
 
 
-TREE = "sleep 600 & (sleep 600 & sleep 600) & touch up; wait"
+TREE = "sleep 600 & (sleep 600 & sleep 600) & : >up; wait"
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ def test_without_optimize_for_speed_a_subtask_waits_for_the_phase_before(
 
 
 @needs_sandbox
-@pytest.mark.req("RC-162")
+@pytest.mark.req("RC-139", "RC-162")
 def test_estimates_are_those_of_past_runs_if_metrics_are_wanted(shop: Path, greenroom: Type, script: Script) -> None:
     script(team_cues())
     assert greenroom("run", "--team", "--yes", REQUEST).code == 0
