@@ -14,6 +14,7 @@ from greenroom.app.organisation.creation import create_organisation
 from greenroom.app.runtime import Runtime
 from greenroom.app.toolset.policy import build_policy
 from greenroom.app.toolset.toolset import Toolset
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.state.spec import AgentSpec
 from greenroom.runs.workspace import WorktreeTools
@@ -65,4 +66,35 @@ async def test_managers_make_agents_of_what_the_charter_names_and_no_managers(
     made = await make_organisation_capabilities(Office(runtime, OWN_AGENTS), (await runtime.state(team)).team)
     assert {spec.name for spec in made.agent_specs} == names
     assert {str(spec.llm_config) for spec in made.agent_specs} == {"{'model': 'fake:script'}"}
+    await runtime.close()
+
+
+SING = "---\ndescription: Sing something.\n---\nIn tune.\n"
+
+
+@pytest.mark.req("MAS-186")
+async def test_a_planning_agent_runs_a_skill_of_the_person_as_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "config" / "greenroom"
+    for name, text in {
+        "skills/sing/SKILL.md": SING,
+        "agents/poet.md": "---\nstyle: plan\nskills: [think, sing]\n---\nWrite.\n",
+        "agents/mute.md": "---\nstyle: plan\nskills: [hum]\n---\nWrite.\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    agents = AppContext().agents()
+    assert agents.get("poet").spec.skills == ("think", "sing")
+    with pytest.raises(WorldFault, match="`mute` lists the skill `hum`, which is neither a planning skill nor"):
+        agents.get("mute")
+    runtime = Runtime(MemoryLog())
+    organisation = founders()
+    managers = tuple(evolve(spec, skills=("sing",)) for spec in organisation.managers)
+    team = await create_organisation(runtime, evolve(organisation, managers=managers, workspace=str(tmp_path)))
+    made = await make_organisation_capabilities(Office(runtime, {}), (await runtime.state(team)).team)
+    sing = made.get("skill", "sing")
+    assert sing is not None and sing.description == "Sing something."
     await runtime.close()

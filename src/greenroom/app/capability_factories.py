@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
+from greenroom.abilities.skills.planned.skill import Skill
 from greenroom.abilities.skills.planned.skills import build_planned_skills
 from greenroom.abilities.tools.tool import wrap_long_tail
+from greenroom.app.agents.specs import list_own_skills
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGE_RUN, RESEARCH, TEAM_RUN
 from greenroom.app.conversation.factories import make_conversation_factories
@@ -66,7 +68,14 @@ async def make_organisation_capabilities(app: AppContext, team: Team) -> Capabil
         raise WorldFault("organisation.organisation_over", name=team.name)
     founder_spec = state.agents[state.tasks[BASE_TASK].manager].spec  # all others start with its language and model
     toolset = app.toolset(Path(team.workspace))
-    planning_skills = build_planned_skills(app, toolset.specs, reader=TextReader(), project=app.notes())
+    own_skills = [
+        Skill(name=skill.name, use_guide=skill.description, skill_prompt=skill.body)
+        for name in sorted({name for agent in state.agents.values() for name in list_own_skills(agent.spec)})
+        if (skill := app.skills.get(name)) is not None
+    ]
+    planning_skills = build_planned_skills(
+        app, toolset.specs, reader=TextReader(), project=app.notes(), extra=own_skills
+    )
     conversation_skills = build_conversation_skills(
         app,
         toolset.specs,

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from greenroom.app.model_registry import ModelSession
     from greenroom.app.runtime import Runtime
     from greenroom.app.settings.schema import Settings
+    from greenroom.app.skill_library import WorkspaceSkills
     from greenroom.app.toolset.toolbox import Toolbox, ToolSource
     from greenroom.app.toolset.toolset import MakeArchive, Toolset
-    from greenroom.core.ports.skill_library import SkillLibrary
     from greenroom.core.ports.tool import Policy
     from greenroom.core.rules.intents import Intent
     from greenroom.runs.workspace import WorktreeTools
@@ -162,14 +162,17 @@ class AppContext:
         return render_trusted_notes(self.folder, open_trust_store().make_trust_check(self.root))
 
     def agents(self) -> Agents:
-        """Return the agents of the workspace, without untrusted project agents."""
+        """Return the agents of the workspace, without untrusted project agents and those whose skills are unknown."""
         from greenroom.app.agents.discovery import find_agents
+        from greenroom.app.skill_library import keep_agents_with_skills
         from greenroom.app.trust import keep_trusted_agents, open_trust_store
 
-        return keep_trusted_agents(find_agents(self.folder), self.root, open_trust_store().make_trust_check(self.root))
+        is_trusted = open_trust_store().make_trust_check(self.root)
+        agents = keep_trusted_agents(find_agents(self.folder), self.root, is_trusted)
+        return keep_agents_with_skills(agents, lambda: self.skills)
 
     @cached_property
-    def skills(self) -> SkillLibrary:
+    def skills(self) -> WorkspaceSkills:
         """The skills of the workspace that agents may use."""
         from greenroom.app.skill_library import open_skills
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,6 +13,9 @@ from msgspec import Meta
 from greenroom.abilities.tools.read_output import present_text
 from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, make_card, read_arguments
 from greenroom.adapters.storage.text_index import SqliteTextIndex
+from greenroom.app.agents.discovery import Agents, BrokenAgentFile
+from greenroom.app.agents.specs import list_own_skills
+from greenroom.app.messages import translate
 from greenroom.app.settings.schema import SkillSettings
 from greenroom.app.skill_folders import FileSkill, FoundSkills, find_skills
 from greenroom.app.trust import make_skill_check
@@ -51,6 +54,10 @@ class WorkspaceSkills:
     def is_empty(self) -> bool:
         """Whether there are none."""
         return not self._skills
+
+    def get(self, name: str) -> FileSkill | None:
+        """Return a skill, or None if there is none of this name that may be used."""
+        return self._skills.get(name)
 
     async def choose(self, task: str, max_bytes: int) -> Sequence[OfferedSkill]:
         """Return the skills that fit a task, best first, then others, as far as there is room for them."""
@@ -110,6 +117,17 @@ def open_skills(root: Path, settings: SkillSettings) -> WorkspaceSkills:
     found = find_skills(root, settings.repositories) if settings.use else FoundSkills(by_name={})
     is_trusted = make_skill_check(root)
     return WorkspaceSkills({name: skill for name, skill in found.by_name.items() if is_trusted(skill)})
+
+
+def keep_agents_with_skills(agents: Agents, get_skills: Callable[[], WorkspaceSkills]) -> Agents:
+    """Return the agents whose planning skills exist; the others become broken files with the reason."""
+    broken = [
+        BrokenAgentFile(name=name, text=translate("agents.no_such_skill", name=name, skill=skill))
+        for name, spec in agents.specs.items()
+        for skill in list_own_skills(spec)
+        if get_skills().get(skill) is None
+    ]
+    return agents.without(broken)
 
 
 class ReadSkillArguments(Arguments, frozen=True):

@@ -357,21 +357,12 @@ def _describe_wants(agent_file: AgentFile) -> Iterator[str]:
 
 def keep_trusted_agents(agents: Agents, root: Path, trusted: IsTrusted) -> Agents:
     """Return the trusted agents; the others become broken files with the reason. No other agent takes their names."""
-    untrusted = {
-        name: agent_file for name, agent_file in agents.by_name.items() if not may_be_used(agent_file, root, trusted)
-    }
-    if not untrusted:
-        return agents
-    return evolve(
-        agents,
-        by_name={name: agent_file for name, agent_file in agents.by_name.items() if name not in untrusted},
-        broken_files=(
-            *agents.broken_files,
-            *(
-                BrokenAgentFile(name=name, text=explain_untrusted_agent(agent_file), is_untrusted=True)
-                for name, agent_file in untrusted.items()
-            ),
-        ),
+    return agents.without(
+        [
+            BrokenAgentFile(name=name, text=explain_untrusted_agent(agent_file), is_untrusted=True)
+            for name, agent_file in agents.by_name.items()
+            if not may_be_used(agent_file, root, trusted)
+        ]
     )
 
 

@@ -314,7 +314,7 @@ def test_an_agent_that_nobody_agreed_to_is_not_there_and_says_why(brings: Path, 
     with pytest.raises(RefusedError, match="There is no agent 'eve'"):
         none.get("eve")
     ledger.trust_items(brings, find_trust_items(brings))
-    assert keep_trusted_agents(found, brings, ledger.make_trust_check(brings)) is found
+    assert keep_trusted_agents(found, brings, ledger.make_trust_check(brings)) == found
 
 
 def test_a_persons_own_agent_needs_no_yes_and_takes_nobodys_place(brings: Path, config: Path, tmp_path: Path) -> None:

@@ -88,6 +88,12 @@ class Agents:
     def specs(self) -> Mapping[str, AgentSpec]:
         return {name: agent_file.spec for name, agent_file in self.by_name.items()}
 
+    def without(self, broken: Sequence[BrokenAgentFile]) -> Agents:
+        """Return these agents without some, whose names no other agent takes."""
+        names = {broken_file.name for broken_file in broken}
+        by_name = {name: agent_file for name, agent_file in self.by_name.items() if name not in names}
+        return evolve(self, by_name=by_name, broken_files=(*self.broken_files, *broken))
+
     def get(self, name: str, caller: Path | None = None) -> AgentFile:
         """Return an agent, which the file `caller` calls. Raise an error with the problem of its file, or with the
         known names."""

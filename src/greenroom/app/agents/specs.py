@@ -156,11 +156,17 @@ def parse_protocol(value: object) -> object:
 
 
 def parse_skills(value: object) -> tuple[str, ...]:
-    """Parse the skills of a planning agent."""
-    try:
-        return parse_names(several_of(*OPTIONAL_SKILLS)(value))
-    except BadValue as unfit:
-        raise BadValue("values.skills", unfit=unfit) from None
+    """Parse the skills of a planning agent: optional ones, and folders with a `SKILL.md`."""
+    names = parse_names(value)
+    for name in names:
+        if name not in OPTIONAL_SKILLS and not NAME_PATTERN.fullmatch(name):
+            raise BadValue(LIST_RULE)
+    return names
+
+
+def list_own_skills(spec: AgentSpec) -> tuple[str, ...]:
+    """Return the skills of a planning agent that come from folders with a `SKILL.md`."""
+    return tuple(name for name in spec.skills if name not in OPTIONAL_SKILLS)
 
 
 def translate_words(words: Mapping[str, str]) -> Reader:

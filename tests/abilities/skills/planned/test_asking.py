@@ -6,13 +6,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from greenroom.abilities.skills.planned.answer import drop_nulls, make_strict
-from greenroom.abilities.skills.planned.skill import TEXT_SCHEMA, Skill, SkillResult
+from greenroom.abilities.skills.planned.skill import Skill
 from greenroom.abilities.skills.planned.skills import PLANNED_SKILLS, build_planned_skills
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.records import Data
 from greenroom.core.base.text import LabelledText
 from greenroom.core.ports.model import ModelCard, ModelEvent, ModelRequest, ModelTextDelta, ToolSpec
-from greenroom.core.ports.prompt_pack import PromptPack
 from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import StepStarted, Work
 from tests.abilities.skills.planned.planners import (
@@ -74,23 +73,15 @@ async def test_the_cost_of_every_reply_is_counted_also_of_one_that_cannot_be_use
 
 
 @pytest.mark.req("MAS-186", "MAS-198")
-async def test_a_thirteenth_skill_is_a_record_and_its_prompt() -> None:
-    pack = PromptPack("tests.abilities.skills.planned.thirteenth")
-    sing = Skill(
-        name="sing",
-        tag="song",
-        key="song",
-        said="Sing",
-        order="plain",
-        build_schema=lambda _: TEXT_SCHEMA,
-        interpret=lambda _, answer: SkillResult(value=answer.value),
-        pack=pack,
-    )
+async def test_a_thirteenth_skill_is_a_record_with_its_prompt() -> None:
+    sing = Skill(name="sing", tag="song", key="song", said="Sing", use_guide="Sing something.", skill_prompt="In tune.")
     told = lines(planning=[said("planning", [step("sing")])], sing=["<song>\nla la\n</song>"]) | REST
     async with house(told, more=[sing], specs={ANN: planner("ann", skills=("sing",))}) as here:
         assert await here.stage("Sing.") == "finished"
         assert (await here.result("sing"))["song"] == "la la"
         assert "- **sing**: Sing something." in here.model.told("planning")
+        assert "In tune." in here.model.told("sing")
+        assert "<song>\nyour text\n</song>" in here.model.told("sing")
         assert "Sing step: finished." in await here.notes()
 
 

@@ -116,7 +116,7 @@ class Skill:
 
     `order` names its row in the table of sections. `build_schema` returns the JSON Schema of its answer. `interpret`
     returns the consequences of a valid answer, or raises `ModelFault` to ask again. Before that, `normalize` brings the
-    answer into its standard form. `pack` contains its prompt.
+    answer into its standard form. Its prompt is in a file of its name, unless `use_guide` and `skill_prompt` are given.
     """
 
     name: str
@@ -127,7 +127,8 @@ class Skill:
     build_schema: Callable[[SkillContext], Data] = lambda _: TEXT_SCHEMA
     interpret: Callable[[SkillContext, SkillAnswer], SkillResult] = lambda _, answer: SkillResult(value=answer.value)
     normalize: Callable[[object], object] = lambda value: value
-    pack: PromptPack = PACK
+    use_guide: str = ""
+    skill_prompt: str = ""
 
     def __post_init__(self) -> None:
         for field_name in ("tag", "key", "said"):
@@ -151,18 +152,21 @@ class PromptParts:
 def render_parts(skill: Skill, language: str, *, tags: bool = True) -> PromptParts:
     """Render a skill's prompt. With `tags` the answer stands between the skill's tags, otherwise it is JSON."""
     begin, end = (f"<{skill.tag}>\n", f"\n</{skill.tag}>") if tags else ("", "")
-    return split_parts(skill.name, skill.pack.render(language, skill.name, {"begin": begin, "end": end, "tags": tags}))
+    prompt_name = "think" if skill.skill_prompt else skill.name  # `think` shows how to return a text
+    text = PACK.render(language, prompt_name, {"begin": begin, "end": end, "tags": tags})
+    parts = split_parts(skill.name, text)
+    return evolve(parts, use_guide=skill.use_guide, skill_prompt=skill.skill_prompt) if skill.skill_prompt else parts
 
 
 def read_use_guide(skill: Skill, language: str = "en") -> str:
     """Return when to use a skill. The guide has no variables, so it needs no rendering."""
-    return _read_guide(skill.pack, skill.pack.choose_language(language), skill.name)
+    return skill.use_guide or _read_guide(PACK.choose_language(language), skill.name)
 
 
 @cache
-def _read_guide(pack: PromptPack, language: str, name: str) -> str:
+def _read_guide(language: str, name: str) -> str:
     """Read a guide once. Every prompt contains the guides of all skills of its agent."""
-    return split_parts(name, pack.read_source(language, name)).use_guide
+    return split_parts(name, PACK.read_source(language, name)).use_guide
 
 
 def split_parts(name: str, text: str) -> PromptParts:

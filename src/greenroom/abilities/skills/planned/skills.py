@@ -420,7 +420,7 @@ def build_planned_skills(
 ) -> tuple[Executor, ...]:
     """Build the twelve skills, `extra` custom skills, and `compact`. `tools` are all available tools; `project` is the
     workspace's text for agents."""
-    skills = {skill.name: skill for skill in (*PLANNED_SKILLS, *extra)}
+    skills = {skill.name: skill for skill in (*extra, *PLANNED_SKILLS)}
     known = {tool.name: tool for tool in tools}
     moment = partial(SkillContext, tools=known, skills=skills, reader=reader, project=project)
     return (

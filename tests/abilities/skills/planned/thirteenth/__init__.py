@@ -1,1 +1,0 @@
-"""The prompts of a skill that only a test has."""
