@@ -96,5 +96,6 @@ async def test_a_planning_agent_runs_a_skill_of_the_person_as_a_step(
     team = await create_organisation(runtime, evolve(organisation, managers=managers, workspace=str(tmp_path)))
     made = await make_organisation_capabilities(Office(runtime, {}), (await runtime.state(team)).team)
     sing = made.get("skill", "sing")
-    assert sing is not None and sing.description == "Sing something."
+    assert sing is not None
+    assert sing.description == "Sing something."
     await runtime.close()
