@@ -23,7 +23,7 @@ from greenroom.core.ports.model import Model, Models
 from greenroom.core.ports.sandbox import CONFINING_TIERS, Tier
 from greenroom.core.ports.text_index import TextIndex
 from greenroom.core.state.step import Step
-from greenroom.core.sync.replay import StepHistory
+from greenroom.core.sync.replay import StepHistory, read_ended_steps
 
 if TYPE_CHECKING:
     from greenroom.app.agents.discovery import Agents
@@ -216,6 +216,7 @@ class AppContext:
             folder,
             ConfirmingPolicy(policy) if settings.execute_tool_confirm else policy,
             find=self.ended_step,
+            read_steps=self.thread_steps,
             tool_source=find_tool_source(root) if tool_source is None else tool_source,
             unattended=settings.non_interactive,
             secrets=self.model_session.list_keys(),
@@ -254,6 +255,10 @@ class AppContext:
     async def ended_step(self, team: TeamId, name: StepId) -> Step | None:
         """Find an ended step, so that an agent can read more of its result."""
         return None if self._runtime is None else await find_ended_step(self._runtime, team, name)
+
+    async def thread_steps(self, team: TeamId, last: int, since: int) -> Sequence[Step]:
+        """Return the ended steps of a thread from version `since` to its `last` step, so that an agent can search."""
+        return await read_ended_steps(self.runtime.log, team, last, since)
 
     async def steps(self, team: TeamId) -> Sequence[Step]:
         """Return all ended steps of a team, oldest first."""

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from greenroom.abilities.tools.read_output import present_text
 from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, make_card, read_arguments
-from greenroom.adapters.storage.text_index import SqliteTextIndex
+from greenroom.adapters.storage.text_index import SqliteTextIndex, make_temporary_index
 from greenroom.app.agents.discovery import Agents, BrokenAgentFile
 from greenroom.app.agents.specs import list_own_skills
 from greenroom.app.messages import translate
@@ -76,7 +76,7 @@ class WorkspaceSkills:
     def _rank(self, task: str) -> list[str]:
         """Return the names of the skills that share words with a task, best first."""
         if self._index is None:
-            self._index = SqliteTextIndex(Path(":memory:"))
+            self._index = make_temporary_index()
             documents = (
                 Document(key=skill.name, text=skill.body, tags=(skill.name, skill.description))
                 for skill in self._skills.values()

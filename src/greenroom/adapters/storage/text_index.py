@@ -185,6 +185,11 @@ class SqliteTextIndex:
             return dict(self._db.execute(counted, tuple(collections)))
 
 
+def make_temporary_index() -> SqliteTextIndex:
+    """Return an index in memory."""
+    return SqliteTextIndex(Path(":memory:"))
+
+
 def _build_expressions(terms: Sequence[str]) -> list[str]:
     """Return FTS5 expressions, the strictest first. Terms are letters and digits only, so quotes make them literal."""
     phrases = [f'"{term}"' for term in terms]

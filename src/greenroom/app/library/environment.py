@@ -15,7 +15,9 @@ from greenroom.abilities.skills.conversation.builtin_calls import CALL_AGENT
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.abilities.skills.conversation_skills import build_conversation_skills
 from greenroom.abilities.tools.read_output import ReadOutputTool
+from greenroom.abilities.tools.search_history import SearchHistoryTool
 from greenroom.abilities.tools.tool import ALWAYS_OFFERED
+from greenroom.adapters.storage.text_index import make_temporary_index
 from greenroom.app.agents.specs import find_missing_tools
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.factories import TeamTools
@@ -294,7 +296,11 @@ class AgentEnvironment:
             policy = self._policies[key] = self.make_policy(Path("/"), functions, None)
         if needs_confirmation is not None:
             policy = ConfirmingPolicy(policy, needs_confirmation)
-        return _FunctionTools((*functions, ReadOutputTool(self._app.ended_step)), policy, self._app)
+        readers = (
+            ReadOutputTool(self._app.ended_step),
+            SearchHistoryTool(self._app.thread_steps, make_temporary_index),
+        )
+        return _FunctionTools((*functions, *readers), policy, self._app)
 
     def make_policy(
         self,

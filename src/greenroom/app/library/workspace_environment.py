@@ -79,6 +79,7 @@ class WorkspaceEnvironment(AgentEnvironment):
             self.root,
             policy,
             find=self._app.ended_step,
+            read_steps=self._app.thread_steps,
             tool_source=merge_tool_sources((ToolSource(tools=tuple(functions)), other_equipment)),
             unattended=settings.non_interactive,
             secrets=self._app.model_session.list_keys(),

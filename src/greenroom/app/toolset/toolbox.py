@@ -14,7 +14,7 @@ from greenroom.core.ports.executor import CloseCallback, Outcome
 from greenroom.core.ports.model import ToolSpec
 from greenroom.core.ports.skill_library import READ_SKILL
 from greenroom.core.ports.tool import BUILT_IN, ToolExecutor
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import SEARCH_HISTORY, AgentSpec
 from greenroom.core.state.step import Step
 
 ToolObserver: TypeAlias = Callable[[Step, Outcome], Awaitable[None]]
@@ -53,7 +53,8 @@ class Toolbox:
     def equip(self, spec: AgentSpec, *, default: Collection[str] = ()) -> AgentSpec:
         """Return the agent's spec with its tools by name: those it lists and those of its groups. An agent without any
         gets the `default`. Unknown names stay, because the tool may exist later."""
-        grouped = [tool.name for tool in self if tool.card.group in spec.groups and not tool.card.alias_of]
+        of_groups = (tool for tool in self if tool.card.group in spec.groups and not tool.card.alias_of)
+        grouped = [tool.name for tool in of_groups if tool.name != SEARCH_HISTORY]  # offered once it has something
         wanted: Sequence[str] = (*spec.tools, *grouped) if spec.tools or spec.groups else tuple(default)
         has_any = any(name in self._tools for name in wanted)
         left_out = () if spec.use_skills else (READ_SKILL,)

@@ -15,9 +15,11 @@ from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.abilities.tools.human import AskUserTool
 from greenroom.abilities.tools.memory import LongTermMemory, MemoryScopes, build_memory_tools
 from greenroom.abilities.tools.read_output import FindStep, ReadOutputTool
+from greenroom.abilities.tools.search_history import ReadSteps, SearchHistoryTool
 from greenroom.abilities.tools.web import build_web_tools
 from greenroom.adapters.files.local_files import LocalFiles
 from greenroom.adapters.processes.local_commands import LocalCommands
+from greenroom.adapters.storage.text_index import make_temporary_index
 from greenroom.app.clock import SystemClock
 from greenroom.app.conversation.chat_input import is_secret
 from greenroom.app.settings.home import home_folder
@@ -65,6 +67,7 @@ class Toolset:
         policy: Policy,
         *,
         find: FindEndedStep | None = None,
+        read_steps: ReadSteps | None = None,
         tool_source: ToolSource = NO_TOOL_SOURCE,
         unattended: bool = False,
         secrets: Iterable[str] = (),
@@ -90,6 +93,7 @@ class Toolset:
             *build_command_tools(self.commands, background),
             AskUserTool(),
             ReadOutputTool(find),
+            SearchHistoryTool(read_steps, make_temporary_index),
             *build_memory_tools(MemoryScopes(store=memories, keeps_project=worktree is not None)),
             *build_artifact_tools(archive),
             *build_web_tools(archive or pages, LazySearch(web, os.environ), SystemClock()),

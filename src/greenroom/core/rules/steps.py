@@ -44,7 +44,7 @@ from greenroom.core.state.agent import AgentState
 from greenroom.core.state.approval import ApprovalRequested, ApprovalVoided, covers
 from greenroom.core.state.budget import Budget, check_room
 from greenroom.core.state.origin import merge_labels
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import SEARCH_HISTORY, AgentSpec
 from greenroom.core.state.step import (
     SIDE_EFFECTS,
     EffectPrepared,
@@ -252,7 +252,7 @@ def _check_work(draft: Draft, agent: AgentState, work: Work, by: str) -> RuleRes
         proves = work.executor == spec.proof and work.call_id is None  # Greenroom runs the proof itself, before the end
         if (
             proves
-            or work.executor in spec.tools
+            or work.executor in (*spec.tools, SEARCH_HISTORY)
             or (work.executor == CALL_TOOL and (spec.calls or spec.planner.may_split))
         ):
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from greenroom.core.base.records import Data, record
 
@@ -11,6 +11,10 @@ AgentStyle = Literal["converse", "plan"]
 TurnEnd = Literal["finish", "mark", "text"]
 MultipleCalls = Literal["reject", "first"]
 ToolGroup = Literal["read", "edit", "command", "browser", "web", "mcp", "memory", "human"]
+
+
+SEARCH_HISTORY: Final = "search_history"
+"""The tool that searches an agent's own conversation before its window. Each agent has it once the window was moved."""
 
 
 @record

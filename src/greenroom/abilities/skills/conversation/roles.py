@@ -17,7 +17,7 @@ from greenroom.core.base.text import origins_of
 from greenroom.core.ports.model import ChatMessage, ModelCard, ToolSpec
 from greenroom.core.ports.reply_reader import ReplyReader
 from greenroom.core.state.origin import Labels, make_label, merge_labels
-from greenroom.core.state.spec import AgentSpec, TurnEnd
+from greenroom.core.state.spec import SEARCH_HISTORY, AgentSpec, TurnEnd
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
@@ -73,6 +73,7 @@ class _RoleKey:
     company: bool
     native: bool
     chosen: frozenset[str] | None
+    summed_up: bool
     others: tuple[OtherAgent, ...]
 
 
@@ -101,6 +102,7 @@ class RoleFactory:
             company=sum(not agent.spec.planner.depth for agent in state.agents.values()) > 1,
             native=card.tools,
             chosen=chosen,
+            summed_up=(thread := state.threads.get(step.thread_id)) is not None and thread.window_from > 0,
             others=tuple(_describe_other_agent(state, name) for name in _list_reachable_agents(state, spec, step)),
         )
         key = (spec.name, spec.version, place)
@@ -123,7 +125,8 @@ class RoleFactory:
             non_interactive=place.unattended,
             in_multi_agent=place.company and not place.owns,
         )
-        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen]
+        wanted = [name for name in spec.tools if place.chosen is None or name in place.chosen if name != SEARCH_HISTORY]
+        wanted += [SEARCH_HISTORY] if place.summed_up else []
         finishes = ends == "finish" and place.unattended
         all_tools = (
             *(self._tools[name] for name in wanted if name in self._tools),
