@@ -51,6 +51,11 @@ class WorkspaceSkills:
         self._index: SqliteTextIndex | None = None
 
     @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self._skills)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there are none."""
         return not self._skills

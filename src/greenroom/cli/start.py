@@ -157,9 +157,22 @@ async def plan_run(
         outside=_list_outside_tools(participants, toolbox) if toolbox is not None else "",
         notes=(
             *(_explain_missing_agent(name, agents) for name in participants.missing),
-            *(toolbox.notes if toolbox is not None else ()),
+            *(_describe_resources(cli, participants, toolbox) if toolbox is not None else ()),
         ),
     )
+
+
+def _describe_resources(cli: Invocation, participants: Participants, toolbox: Toolbox) -> tuple[str, ...]:
+    """Describe what the agents start with: tools, skills, memories and the folder, then what is wrong with tools."""
+    used = {name for _, spec in participants.members for name in spec.tools}
+    memories, root = cli.app.memories(), cli.app.root
+    counts = {
+        "tools": f"{len(used)}/{len({tool.name for tool in toolbox} | used)}",
+        "skills": cli.app.skills.count,
+        "project": memories.count("project_long_term"),
+        "everywhere": memories.count("global_long_term"),
+    }
+    return (translate("start.resources", **counts, folder=root), *toolbox.notes)
 
 
 def _explain_missing_agent(name: str, agents: Agents | None) -> str:

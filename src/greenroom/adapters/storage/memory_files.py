@@ -119,6 +119,11 @@ class MemoryFiles:
             raise WorldFault("memory.leads_out", path=str(self._project))
         return self._project
 
+    def count(self, type_: MemoryType) -> int:
+        """Return how many memories of a type there are, also those that are not trusted."""
+        folder = self._project if type_ == PROJECT else self._home / type_
+        return sum(1 for _ in folder.glob("*.json")) if folder is not None else 0
+
     def _make_folder(self, type_: MemoryType, agent: str) -> Path:
         folder = self.find_folder(type_, agent)
         if not folder.is_dir():

@@ -26,6 +26,11 @@ class SkillLibrary(Protocol):
     """The skills that agents may use here."""
 
     @property
+    def count(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
     def is_empty(self) -> bool:
         """Whether there are none."""
         ...
