@@ -22,7 +22,7 @@ from greenroom.adapters.models.catalog.catalog import (
     resolve_base_url,
     split_model_name,
 )
-from greenroom.adapters.models.platforms import PlatformRegistry, set_global_platform_registry
+from greenroom.adapters.models.platforms import PlatformRegistry
 from greenroom.adapters.models.pricing import ModelPrice, TokenRates, find_price
 from greenroom.adapters.models.replay.model import Recorder, ReplayModels
 from greenroom.adapters.models.replay.recording import FIRST_LINE, find_secrets
@@ -77,8 +77,6 @@ class ModelRegistry:
         self._vendors: dict[str, Vendor] = {}
         self._gates: dict[str, RateLimiter] = {}
         self._models: dict[str, Model] = {}
-        self._platforms: PlatformRegistry | None = None
-        self._user_platforms: frozenset[str] = frozenset()
 
     @classmethod
     def from_settings(cls, **flags: object) -> ModelRegistry:
@@ -179,9 +177,8 @@ class ModelRegistry:
     def make_bare_model(self, name: str) -> Model:
         """Return the model itself, without retries, for tests of a model."""
         provider, model = split_model_name(name, self._extra_providers)
-        platform = self.platforms.create_platform(provider, model) if provider in self._user_platforms else None
-        if platform is not None:
-            return platform.model
+        if provider in self.platforms.names() and provider not in self._settings.providers:
+            return self.platforms.make_model(provider, model)
         entry = load_providers().get(provider) or Provider(name=provider)
         provider_settings = self._settings.providers.get(provider, ProviderSettings())
         if (provider_settings.wire or entry.wire) == "pydantic_ai":
@@ -203,18 +200,12 @@ class ModelRegistry:
 
         return LazyModel(f"{provider}:{model}", card, price.compute_max_cost, make)
 
-    @property
+    @cached_property
     def platforms(self) -> PlatformRegistry:
-        """All platforms: the providers, and those that the user's folder adds (AG's registry)."""
-        if self._platforms is None:
-            groups = {name: group.models for name, group in self._settings.groups.items()}
-            normal = self._settings.model if ":" in self._settings.model else ""
-            self._platforms = PlatformRegistry(
-                lambda provider, model: self.get_model(f"{provider}:{model}"), normal=normal, groups=groups
-            )
-            self._user_platforms = frozenset(self._platforms.scan()) - frozenset(self._settings.providers)
-            set_global_platform_registry(self._platforms)
-        return self._platforms
+        """The platforms that the user's folder adds. A provider of the settings hides one with its name."""
+        registry = PlatformRegistry()
+        registry.scan()
+        return registry
 
     @property
     def _extra_providers(self) -> Collection[str]:
