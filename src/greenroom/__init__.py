@@ -181,6 +181,7 @@ if TYPE_CHECKING:
     from greenroom.core.state.spec import AgentSpec as AgentSpec
     from greenroom.core.state.spec import AgentStyle as AgentStyle
     from greenroom.core.state.spec import Cooperation as Cooperation
+    from greenroom.core.state.spec import Handoff as Handoff
     from greenroom.core.state.spec import History as History
     from greenroom.core.state.spec import MultipleCalls as MultipleCalls
     from greenroom.core.state.spec import PlanPolicy as PlanPolicy
@@ -204,6 +205,8 @@ if TYPE_CHECKING:
     from greenroom.core.state.step import StoredMedia as StoredMedia
     from greenroom.core.state.step import Work as Work
     from greenroom.core.state.task import Driver as Driver
+    from greenroom.core.state.task import Hop as Hop
+    from greenroom.core.state.task import Routing as Routing
     from greenroom.core.state.task import Task as Task
     from greenroom.core.state.task import TaskEnd as TaskEnd
     from greenroom.core.state.task import TaskExecutionState as TaskExecutionState
@@ -308,10 +311,10 @@ _TYPES: Final[dict[str, str]] = {
     "core.state.knowledge": "Artifact BoardValue Citation Memory MemoryType Note",
     "core.state.message": "ConversationGroup Delivery Message MessageKind Wait",
     "core.state.origin": "Labels",
-    "core.state.spec": "AgentKind AgentStyle Cooperation MultipleCalls PlanPolicy ToolGroup TurnEnd",
+    "core.state.spec": "AgentKind AgentStyle Cooperation Handoff MultipleCalls PlanPolicy ToolGroup TurnEnd",
     "core.state.stage": "Member MemberState OnFailure Stage StageState Subtask SubtaskState",
     "core.state.step": "AfterCancel Effect StepState StepType StoredMedia",
-    "core.state.task": "Driver Task TaskEnd TaskExecutionState",
+    "core.state.task": "Driver Hop Routing Task TaskEnd TaskExecutionState",
     "core.state.team": "ForkOrigin Team",
     "core.state.thread": "Thread",
     "core.state.timer": "Timer TimerPurpose",

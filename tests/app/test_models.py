@@ -8,7 +8,7 @@ import pytest
 
 from greenroom.abilities.skills.converse import Converse
 from greenroom.adapters.storage.memory import MemoryLog
-from greenroom.app.agents.specs import parse_agents_config
+from greenroom.app.agents.specs import parse_spec
 from greenroom.app.first_request import RequestContext, build_first_request
 from greenroom.app.model_catalog import TRIAL_MODES, estimate_max_cost, run_trials
 from greenroom.app.runtime import Runtime
@@ -167,6 +167,6 @@ async def test_without_a_model_the_request_is_shown_all_the_same() -> None:
 
 
 async def test_an_agent_that_acts_in_text_needs_something_that_reads_it() -> None:
-    (spec,) = parse_agents_config([{"name": "ann", "system_prompt": "You help."}], "ann")
+    spec = parse_spec({"name": "ann", "system_prompt": "You help.", "design": "jarvis"})
     with pytest.raises(WorldFault, match="acts in text"):
         await build_first_request(spec, "Look.", Nobody(), AROUND)

@@ -43,6 +43,7 @@ class TextReader:
             pure={tool.name for tool in tools if tool.pure},
             policy=spec.turn.several,
             ended=ended,
+            arbiter=spec.handoff is not None and spec.handoff.arbiter,
         )
         if isinstance(parsed_reply, BlockRejection):
             return ReplyProblem(why=str(parsed_reply))

@@ -26,7 +26,7 @@ from greenroom.core.base.text import LabelledText
 class TrustItem:
     """An item of a workspace that needs trust. `shown` is what a person reads; `digest` covers its whole content."""
 
-    kind: Literal["agent", "tool", "server", "callback", "check", "notes", "skill", "memory"]
+    kind: Literal["agent", "team", "tool", "server", "callback", "check", "notes", "skill", "memory"]
     name: str
     shown: str
     digest: str

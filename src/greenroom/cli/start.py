@@ -10,10 +10,23 @@ from rich.text import Text
 
 from greenroom.app.agents.coder import build_coder
 from greenroom.app.conversation.chat_input import Attachment, build_message
-from greenroom.app.conversation.start import ASSISTANT, Participants, refuse_unpriced, select_participants
+from greenroom.app.conversation.start import (
+    ASSISTANT,
+    Participants,
+    let_others_join_later,
+    refuse_unpriced,
+    select_participants,
+    select_team,
+)
 from greenroom.app.memories import find_memory_items
 from greenroom.app.messages import translate
 from greenroom.app.settings.schema import LimitSettings
+from greenroom.app.teams.team_file import (
+    RoutingTeam,
+    find_team_file,
+    list_team_items,
+    read_team,
+)
 from greenroom.app.toolset.custom import check_new_servers as meet
 from greenroom.app.toolset.mcp import list_server_items
 from greenroom.app.toolset.toolbox import Toolbox
@@ -24,6 +37,7 @@ from greenroom.cli.options import RunOptions, TypedRequest
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
 from greenroom.core.base.amounts import NOTHING, Amounts, Limits
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN
@@ -108,15 +122,18 @@ async def plan_run(
     model: str = "",
     tools: bool = True,
     in_worktree: bool = False,
+    team_file: str = "",
 ) -> RunPlan:
     """Choose the agents, and check that their models are usable and priced. No model is called.
 
-    An empty `agent` means the default: a coder if `in_worktree`, else the assistant.
+    An empty `agent` means the default: a coder if `in_worktree`, else the assistant. The agents of a `team_file` hand
+    the task over among them.
     """
     options.apply(cli.app)
     provisions = cli.app.model_session
-    if agent or tools:
+    if agent or tools or team_file:
         ask_trust(cli, cli.app.root)
+    team = _read_team(cli, team_file) if team_file else None
     agents = add_built_in(cli.app.agents(), cli.app.language) if agent else None
     default_spec = build_coder(cli.app.language) if in_worktree else ASSISTANT
     is_default = agent == default_spec.name and (agents is None or agent not in agents.by_name)
@@ -124,22 +141,17 @@ async def plan_run(
     await provisions.find_local_servers()
     settings = provisions.loaded_settings.settings
     others = agents.specs if agents is not None else {}
-    participants = select_participants(
-        spec,
-        others,
-        provisions.resolve_alias,
-        model=model,
-        tools=tools,
-        language=settings.language,
-        defaults=settings.agents,
+    resolve, language, own = provisions.resolve_alias, settings.language, settings.agents
+    participants = (
+        select_participants(spec, others, resolve, model=model, tools=tools, language=language, defaults=own)
+        if team is None
+        else select_team(team.routing, resolve, model=model, tools=tools, language=language)
     )
-    names = [name for name, _ in participants.members]
     if agents is not None:
-        agents.refuse_missing_agents(names)
+        agents.refuse_missing_agents([name for name, _ in participants.members])
     toolbox = await _find_toolbox(cli, participants) if tools else None
     if toolbox is not None:
-        if agents is not None:
-            agents.refuse_missing_tools(names, {tool.name for tool in toolbox})
+        _refuse_missing_tools(toolbox, participants, agents, team)
         defaults = {ASSISTANT.name: toolbox.default_names}  # the built-in assistant names no tools
         members = tuple(
             (name, toolbox.equip(spec, default=defaults.get(name, ()))) for name, spec in participants.members
@@ -149,7 +161,7 @@ async def plan_run(
     for name in participants.models:
         refuse_unpriced(provisions.get_model(name), settings.limits.limits)
     return RunPlan(
-        participants=participants,
+        participants=let_others_join_later(participants),
         caps=settings.limits,
         language=settings.language,
         is_replayed=options.replay is not None,
@@ -173,6 +185,28 @@ def _describe_resources(cli: Invocation, participants: Participants, toolbox: To
         "everywhere": memories.count("global_long_term"),
     }
     return (translate("start.resources", **counts, folder=root), *toolbox.notes)
+
+
+def _read_team(cli: Invocation, team_file: str) -> RoutingTeam:
+    """Read the file of a routing team. Raise `RefusedError` if it comes with the workspace and is not trusted."""
+    root, folder = cli.app.root, current_folder()
+    path = find_team_file(root, folder, team_file).resolve()
+    is_own = not path.is_relative_to(root.resolve())
+    team = read_team(path, is_own=is_own)
+    if not is_own and not open_trust_store().make_trust_check(root)(team.describe(root)):
+        why = translate("routing.not_trusted", path=path)
+        raise make_refusal("not_trusted", why, translate("routing.trust_it", command=render_command(cli, "trust")))
+    return team
+
+
+def _refuse_missing_tools(
+    toolbox: Toolbox, participants: Participants, agents: Agents | None, team: RoutingTeam | None
+) -> None:
+    tool_names = {tool.name for tool in toolbox}
+    if agents is not None:
+        agents.refuse_missing_tools([name for name, _ in participants.members], tool_names)
+    if team is not None:
+        team.refuse_missing_tools(tool_names)
 
 
 def _explain_missing_agent(name: str, agents: Agents | None) -> str:
@@ -249,7 +283,8 @@ def list_trust_entries(root: Path, extra_items: Sequence[TrustItem] = ()) -> lis
     upwards."""
     folder = current_folder()
     here = folder if folder.is_relative_to(root) else root
-    trust_items = find_trust_items(root, (*list_server_items(root), *extra_items), folder=here)
+    other_items = (*list_team_items(root), *list_server_items(root), *extra_items)
+    trust_items = find_trust_items(root, other_items, folder=here)
     if not trust_items:
         return []
     classify = open_trust_store().make_classifier(root)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from greenroom.abilities.tools.tool import DEFAULT_TOOLS
-from greenroom.app.agents.specs import parse_agents_config
-from greenroom.core.base.errors import WorldFault
-from greenroom.core.state.spec import AgentSpec, Cooperation
+from greenroom.core.state.spec import Cooperation
 from tests.app.agents.folders import Folders, written
 
 JARVIS = "design: jarvis\n"
@@ -99,51 +97,6 @@ def test_a_jarvis_agent_has_the_usual_tools_unless_it_lists_some_and_none_that_e
 ) -> None:
     spec = folders.agent(f"{JARVIS}name: ann\n{front}")
     assert (spec.tools, spec.groups) == (tools, groups)
-
-
-ANN = {"name": "ann", "description": "Leads.", "system_prompt": "You lead.", "auto_complete": True}
-BOB = {"name": "bob", "system_prompt": "You help.", "auto_complete": True, "use_tools": ["read_code"]}
-
-
-def multi(*items: dict[str, object], main: str = "ann", common: str = "") -> tuple[AgentSpec, ...]:
-    return parse_agents_config(items, main, common)
-
-
-@pytest.mark.req("MA-62", "MA-63", "MA-64", "MA-69", "MA-70")
-def test_the_agents_of_a_multi_agent_are_read_in_its_words() -> None:
-    ann, bob = multi(BOB, ANN)
-    assert (ann.name, ann.description, ann.prompt) == ("ann", "Leads.", "You lead.")
-    assert (bob.name, bob.tools) == ("bob", ("read_code",))
-
-
-@pytest.mark.req("MA-64")
-def test_what_all_are_told_stands_before_what_each_is_told() -> None:
-    plain, common = multi(ANN), multi(ANN, common="Be brief.")
-    assert common[0].prompt == "Be brief.\n\nYou lead."
-    assert common[0].version != plain[0].version
-
-
-@pytest.mark.req("MA-66")
-def test_only_the_main_agent_may_end_a_task_by_itself() -> None:
-    ann, bob = multi(ANN, BOB)
-    assert (ann.turn.auto_complete, bob.turn.auto_complete) == (True, False)
-
-
-@pytest.mark.req("MA-62", "MA-70")
-@pytest.mark.parametrize(
-    ("items", "main", "said"),
-    [
-        ([{"system_prompt": "x"}], "ann", "agents_config[0]: `name` is missing."),
-        ([ANN, BOB, ANN], "ann", "agents_config[2]: there is another agent called 'ann'. Rename one."),
-        ([ANN, BOB], "bib", "There is no agent 'bib' to be the main one. Did you mean `bob`?"),
-        ([ANN, {**BOB, "sumary_prompt": "x"}], "ann", "agents_config[1]: `sumary_prompt` is not a key of an agent."),
-        ([{**ANN, "summary_on_send": True}], "ann", "`summary_on_send` has no effect yet. Remove it."),
-    ],
-)
-def test_what_a_multi_agent_cannot_be_made_of_is_said(items: list[dict[str, object]], main: str, said: str) -> None:
-    with pytest.raises(WorldFault) as fault:
-        multi(*items, main=main)
-    assert said in str(fault.value)
 
 
 ARCHITECT = """\

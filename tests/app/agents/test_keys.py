@@ -6,7 +6,7 @@ import pytest
 
 from greenroom.app.agents.specs import FOREIGN_KEYS, OWN_KEYS, REFUSED_KEYS, parse_spec
 from greenroom.core.base.records import to_full_dict
-from greenroom.core.state.spec import AgentSpec, Cooperation, History, PlanPolicy, TurnPolicy
+from greenroom.core.state.spec import AgentSpec, Cooperation, Handoff, History, PlanPolicy, TurnPolicy
 from tests.app.agents.folders import Folders
 
 ALL = """\
@@ -49,6 +49,11 @@ cooperation:
   cooperates: false
   partners: [bob]
   protocol: review-feedback
+summary_on_send: false
+handoff_summary_prompt: Name the risks.
+clear_after_send_message: true
+clear_after_tokens: 8000
+clear_after_turns: 10
 """
 
 
@@ -77,6 +82,7 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         cooperation=Cooperation(
             concurrency=2, seconds=300, success=92, cooperates=False, partners=("bob",), protocol="review-feedback"
         ),
+        handoff=Handoff(summary=False, summary_prompt="Name the risks.", clear=True, clear_tokens=8000, clear_turns=10),
         language="zh",
         llm_config={"effort": "high", "max_output": 8000, "model": "strong", "streaming": False, "temperature": 0.2},
         use_skills=False,

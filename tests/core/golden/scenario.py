@@ -32,8 +32,9 @@ from greenroom.core.state.archive import build_archive_row
 from greenroom.core.state.events import Event
 from greenroom.core.state.mas_format import format_agent, format_stage, format_task
 from greenroom.core.state.reducer import reduce
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import AgentSpec, Handoff
 from greenroom.core.state.step import PreparedEffect, StepTerms
+from greenroom.core.state.task import Routing
 from greenroom.core.state.team import ForkOrigin
 from greenroom.core.state.team_state import EMPTY_STATE, sort_rows
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, SYSTEM, T1, T2, House, plan, question, reply, skill, tool
@@ -59,6 +60,7 @@ def story() -> House:
     reads(house)
     keeps(house)
     replans(house)
+    routes(house)
     return house
 
 
@@ -191,6 +193,23 @@ def replans(house: House) -> None:
     helper = i.AddAgent(agent_id=AgentId("dora"), spec=AgentSpec(name="doc-writer"))
     house.do(i.Replan(stage_id=stage, subtasks=(code, docs), agents=(helper,)))
     house.do(evolve(end, state="finished", summary="written", output=output), by=BOB)
+
+
+def routes(house: House) -> None:
+    """Hand a task over to an agent that joins for it, and back."""
+    zoe, max_ = AgentId("zoe"), AgentId("max")
+    specs = tuple(AgentSpec(name=name, handoff=Handoff()) for name in (zoe, max_))
+    house.do(i.AddAgent(agent_id=zoe, spec=specs[0]))
+    routing = Routing(main=zoe, members=specs, max_hops=3)
+    house.do(i.AddTask(name="route", intention="paint it red", manager=zoe, routing=routing))
+    task = max(house.state.tasks, key=lambda name: int(name[1:]))
+    for sender, receiver in ((zoe, max_), (max_, zoe)):
+        message = i.SendMessage(
+            task_id=task, receiver=(receiver,), message="paint", delivery="handoff", kind="handoff", clear=True
+        )
+        if sender == zoe:
+            house.queue(zoe, task=task)
+        house.run(sender, message)
 
 
 def projection(events: Iterator[Event]) -> dict[str, object]:

@@ -102,12 +102,14 @@ ParsedReply = NoBlock | BlockCall | BlockRejection
 @record
 class ParseContext:
     """What a block is parsed against: tools by name, the tools without side effects, and the possible receivers.
-    `ended` is True if the model stopped by itself, False if it was cut off, None if that is unknown."""
+    `ended` is True if the model stopped by itself, False if it was cut off, None if that is unknown. With an `arbiter`
+    a message may name no receiver."""
 
     tools: Mapping[str, ToolSpec]
     pure: Container[str]
     agents: Collection[str]
     ended: bool | None
+    arbiter: bool = False
 
 
 @record

@@ -66,7 +66,11 @@ class SendMessageBlocks:
             return self._reject_unreadable(text, block, known, str(error))
         if not isinstance(value, Mapping):
             return reject_block(TAG, "it holds no mapping of 'to' and 'content'.", shape=_render_example())
-        wrong = [*_find_field_faults(value, "to"), *_find_field_faults(value, "content"), *_find_extra_fields(value)]
+        wrong = [
+            *([] if known.arbiter and "to" not in value else _find_field_faults(value, "to")),
+            *_find_field_faults(value, "content"),
+            *_find_extra_fields(value),
+        ]
         unended = not (block.sure or shows_end)
         return (
             _reject_fields(text, wrong, known, unended=unended) if wrong else _build_call(value, known, unended=unended)
@@ -98,7 +102,7 @@ def _reject_fields(text: str, wrong: list[str], known: ParseContext, *, unended:
 
 def _build_call(value: Mapping[str, object], known: ParseContext, *, unended: bool) -> CallDraft | BlockRejection:
     to, content = _read_text(value.get("to")).strip(), _read_text(value.get("content"))
-    if to not in known.agents:
+    if to not in known.agents and "to" in value:
         names = sorted(known.agents)
         if not names:
             return reject_block(TAG, f"there is no agent {to!r}; there is no agent to write to.")

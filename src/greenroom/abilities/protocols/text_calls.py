@@ -63,12 +63,14 @@ def read(
     pure: Container[str] = frozenset(),
     policy: MultiBlockPolicy = "reject",
     ended: bool | None = None,
+    arbiter: bool = False,
 ) -> ParsedReply:
     """Parse the call that a reply asks for.
 
     `tools` are the tools that the reply may call, `pure` the names of tools without side effects, `agents` the possible
     receivers. `ended` comes from the provider. True: the model stopped by itself, so a message without its end tag is
-    complete. False: the reply was cut off, so nothing with side effects runs. None: unknown.
+    complete. False: the reply was cut off, so nothing with side effects runs. None: unknown. With an `arbiter` a
+    message may name no receiver.
     """
     protocols_by_tag = {PROTOCOLS[name].tag: PROTOCOLS[name] for name in protocols}
     if not protocols_by_tag:
@@ -80,7 +82,8 @@ def read(
     if why is not None:
         return why
     block = scan.blocks[0]
-    known = ParseContext(tools={tool.name: tool for tool in tools}, pure=pure, agents=agents, ended=ended)
+    tools_by_name = {tool.name: tool for tool in tools}
+    known = ParseContext(tools=tools_by_name, pure=pure, agents=agents, ended=ended, arbiter=arbiter)
     return _accept_or_reject(protocols_by_tag[block.tag], block, known, scan)
 
 

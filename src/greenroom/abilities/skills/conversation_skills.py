@@ -12,6 +12,7 @@ from greenroom.abilities.skills.conversation.roles import RoleFactory
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.abilities.skills.converse import Converse
 from greenroom.abilities.skills.filter_tools import FilterToolsSkill, find_chosen_tools
+from greenroom.abilities.skills.handoff import ChooseReceiverSkill, HandoffSummarySkill
 from greenroom.abilities.skills.plan_task import PlanTaskSkill
 from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.core.ports.executor import Executor, Outcome, StepContext
@@ -118,5 +119,6 @@ def build_conversation_skills(
         skills=skills,
     )
     summarize = SummarizeSkill(models, converse.role_factory, converse.transcripts)
+    handoffs = (HandoffSummarySkill(models, converse.role_factory, converse.transcripts), ChooseReceiverSkill(models))
     filter_tools, plan_task = FilterToolsSkill(models, tools, filter_above), PlanTaskSkill(models, reader)
-    return (converse, CompactSkill(models), summarize, filter_tools, plan_task, CallAgentTool())
+    return (converse, CompactSkill(models), summarize, filter_tools, plan_task, *handoffs, CallAgentTool())

@@ -22,6 +22,7 @@ from greenroom.abilities.skills.conversation.transcript import (
     render_media,
 )
 from greenroom.abilities.skills.filter_tools import ALWAYS_OFFERED, find_chosen_tools
+from greenroom.abilities.skills.handoff import should_clear
 from greenroom.abilities.skills.plan_task import wants_plan
 from greenroom.abilities.skills.prompts.builder import PACK, render_notice, wrap_schema
 from greenroom.core.base.amounts import NOTHING, Amounts
@@ -217,6 +218,7 @@ class Converse:
             misread=transcript.misread_turns,
             has_unread_message=has_unread_message(context.state, context.step),
             reader=self._reader,
+            clear=should_clear(role.handoff, transcript, role.size),
         )
 
 

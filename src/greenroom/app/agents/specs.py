@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Final, Literal, TypeAlias, cast, get_args
 
@@ -18,13 +18,13 @@ from greenroom.abilities.skills.conversation.completion import DEFAULT_MAX_TURNS
 from greenroom.abilities.tools.tool import DEFAULT_TOOLS
 from greenroom.app.agents.coder import build_coder
 from greenroom.app.messages import translate
-from greenroom.app.settings.schema import shorten, suggest_name
+from greenroom.app.settings.schema import shorten
 from greenroom.app.settings.values import BadValue, Reader, one_of, parse_count, parse_delay, parse_number, parse_text
 from greenroom.app.text_reader import SUBAGENT_CALL
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.base.text import CONTROL_CHARACTERS
-from greenroom.core.state.spec import AgentSpec, Cooperation, History, PlanPolicy, ToolGroup, TurnPolicy
+from greenroom.core.state.spec import AgentSpec, Cooperation, Handoff, History, PlanPolicy, ToolGroup, TurnPolicy
 from greenroom.policy.rules import BadRule, parse
 from greenroom.teamwork.handoffs import read_protocols
 
@@ -262,6 +262,11 @@ OWN_KEYS: Final[Mapping[str, KeyTarget]] = {
     "plan_max_depth": KeyTarget(path=("planner", "max_depth"), read=int_between(0, 5)),
     "plan_max_steps": KeyTarget(path=("planner", "max_steps"), read=int_between(2, 50)),
     "use_skills": KeyTarget(path=("use_skills",), read=parse_bool),
+    "summary_on_send": KeyTarget(path=("handoff", "summary"), read=parse_bool),
+    "handoff_summary_prompt": KeyTarget(path=("handoff", "summary_prompt"), read=parse_prose),
+    "clear_after_send_message": KeyTarget(path=("handoff", "clear"), read=parse_bool),
+    "clear_after_tokens": KeyTarget(path=("handoff", "clear_tokens"), read=parse_count),
+    "clear_after_turns": KeyTarget(path=("handoff", "clear_turns"), read=parse_count),
     "language": KeyTarget(path=("language",), read=one_of("en", "zh")),
     "answer": KeyTarget(path=("answer",), read=parse_schema),
     "cooperation.concurrency": KeyTarget(path=("cooperation", "concurrency"), read=parse_count),
@@ -305,7 +310,7 @@ REFUSED_KEYS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("key", "api_key", "key_env", "token", "headers"), "specs.secret"),
     **dict.fromkeys(("base_url", "api_base", "url"), "specs.address"),
     **dict.fromkeys(("limits", "max_cost", "max_time"), "specs.limit"),
-    **dict.fromkeys(("summary_on_send", "clear_after_send_message", "human_config", "files"), "specs.no_effect_yet"),
+    **dict.fromkeys(("human_config", "files"), "specs.no_effect_yet"),
     "plan_depth": "specs.plan_depth",
     **dict.fromkeys(("use_analysis", "force_save_memory"), "specs.no_effect_yet"),
     "version": "specs.computed",
@@ -531,33 +536,7 @@ def _build_spec(fields_by_path: Mapping[FieldPath, object]) -> AgentSpec:
         parts.setdefault(path[0] if len(path) > 1 else "", {})[path[-1]] = fields_by_path[path]
     top_fields = parts.pop("", {})
     spec = AgentSpec(name=str(top_fields["name"]))
-    records = {"turn": TurnPolicy, "history": History, "cooperation": Cooperation, "planner": PlanPolicy}
+    records: dict[str, type] = {"turn": TurnPolicy, "history": History, "cooperation": Cooperation}
+    records |= {"planner": PlanPolicy, "handoff": Handoff}
     inner = {name: records[name](**fields) if name in records else fields for name, fields in parts.items()}
     return evolve(spec, **top_fields, **inner)
-
-
-def parse_agents_config(
-    agents_config: Sequence[Data], main_agent_name: str, common_system_prompt: str = ""
-) -> tuple[AgentSpec, ...]:
-    """Return the agents of a MultiAgent, the main agent first. Only the main agent can end the task."""
-    specs: dict[str, AgentSpec] = {}
-    for index, item in enumerate(agents_config):
-        spec = _parse_agent(item, f"agents_config[{index}]", common_system_prompt)
-        if spec.name in specs:
-            raise WorldFault("agents.duplicate_config_name", index=index, name=spec.name)
-        specs[spec.name] = spec
-    main = specs.pop(main_agent_name, None)
-    if main is None:
-        raise WorldFault("agents.no_main_agent", name=main_agent_name, hint=suggest_name(main_agent_name, specs))
-    others = [evolve(other, turn=evolve(other.turn, auto_complete=False)) for other in specs.values()]
-    return (main, *map(add_version, others))
-
-
-def _parse_agent(item: Data, where: str, common: str) -> AgentSpec:
-    try:
-        if not any(normalise_key(key) == "name" for key in item):
-            raise BadKey("name", translate("specs.name_missing"))
-        spec = parse_spec({**item, "design": "jarvis"})
-    except BadKey as fault:
-        raise WorldFault(f"{where}: {fault}") from None
-    return add_version(evolve(spec, prompt=f"{common}\n\n{spec.prompt}")) if common.strip() else spec

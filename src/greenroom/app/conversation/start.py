@@ -20,6 +20,7 @@ from greenroom.core.rules.intents import AddTask, QueueSteps
 from greenroom.core.state.origin import make_label
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StoredMedia, Work
+from greenroom.core.state.task import Routing
 from greenroom.runs.workspace import DEFAULT_RUN_FLAGS, RunFlags
 
 ASSISTANT_PROFILE: Final = "Answer what you are asked: to the point, and honest about what you do not know."
@@ -37,11 +38,12 @@ MAX_NAME_CHARS: Final = 60
 @record
 class Participants:
     """The participants: first the agent that the person talks to, then the agents it can call. `missing` are unknown
-    names. `workspace` is the folder of their tools, empty without tools."""
+    names. `workspace` is the folder of their tools, empty without tools. A `routing` team joins one by one."""
 
     members: tuple[tuple[AgentId, AgentSpec], ...]
     missing: tuple[str, ...] = ()
     workspace: str = ""
+    routing: Routing | None = None
 
     @property
     def with_copies(self) -> tuple[tuple[AgentId, AgentSpec], ...]:
@@ -89,6 +91,27 @@ def select_participants(
         for name, member_spec in specs.items()
     ]
     return Participants(members=tuple(members), missing=tuple(missing))
+
+
+def select_team(
+    routing: Routing, resolve_alias: Callable[[str], str], *, model: str, tools: bool, language: str
+) -> Participants:
+    """Return all members of a routing team, the main agent first. `model` overrides the model of the main agent, which
+    members without their own use too."""
+    main = next(member for member in routing.members if member.name == routing.main)
+    others = {member.name: member for member in routing.members if member is not main}
+    everyone = evolve(main, calls=tuple(others))
+    found = select_participants(everyone, others, resolve_alias, model=model, tools=tools, language=language)
+    members = tuple((name, evolve(spec, calls=())) for name, spec in found.members)
+    return evolve(found, members=members, routing=routing)
+
+
+def let_others_join_later(participants: Participants) -> Participants:
+    """Return a routing team of which only the main agent is there at the start; other participants unchanged."""
+    if participants.routing is None:
+        return participants
+    specs = tuple(spec for _, spec in participants.members)
+    return evolve(participants, members=participants.members[:1], routing=evolve(participants.routing, members=specs))
 
 
 def _list_copies(agent: AgentId, spec: AgentSpec) -> Iterator[tuple[AgentId, AgentSpec]]:
@@ -198,4 +221,5 @@ def _make_task(name: str, intention: str, participants: Participants) -> AddTask
         intention=intention,
         manager=participants.first,
         group=tuple(agent_id for agent_id, _ in participants.with_copies),
+        routing=participants.routing,
     )

@@ -68,6 +68,7 @@ class PersonTable:
 
 AGENT_NAMES: Final = Annotated[tuple[str, ...], names.parse_agent_names]
 CHARTER_KEYS: Final[Mapping[str, object]] = {
+    "kind": Literal["organisation"],
     "language": Literal["en", "zh"],
     "people": AGENT_NAMES,
     "person": Mapping[str, PersonTable],
@@ -90,6 +91,19 @@ def charter_path(root: Path, name: str) -> Path:
 
 def list_charters(root: Path) -> tuple[str, ...]:
     """Return the names of all charters, including unreadable ones."""
+    return tuple(name for name in list_team_files(root) if not is_routing_file(charter_path(root, name)))
+
+
+def is_routing_file(path: Path) -> bool:
+    """Return whether a file describes a routing team instead of an organisation."""
+    try:
+        return (read_toml(path) or {}).get("kind") == "routing"
+    except WorldFault:
+        return False
+
+
+def list_team_files(root: Path) -> tuple[str, ...]:
+    """Return the names of all files of organisations and routing teams."""
     folder = charters_folder(root)
     if not is_visible(folder):
         return ()
@@ -111,7 +125,9 @@ def make_unknown_charter_error(root: Path, name: str, language: str) -> RefusedE
     charter_names = list_charters(root)
     near = get_close_matches(name, charter_names, n=1)
     hint = charter_phrase("write_it", language, name=name)
-    if near:
+    if name in list_team_files(root):
+        hint = charter_phrase("is_routing", language, name=name)
+    elif near:
         hint = charter_phrase("meant", language, near=near[0])
     elif charter_names:
         hint = f"{charter_phrase('there_are', language, known=', '.join(charter_names))} {hint}"
@@ -132,6 +148,7 @@ def read_charter(root: Path, path: Path, fallback_language: str = "") -> Charter
     faults += [f"{path}: {fault}" for fault in _find_contradictions(values, language)]
     if faults:
         raise WorldFault("\n".join(faults))
+    values.pop("kind", None)
     described, limits = values.pop("person", {}), values.pop("limits", {})
     person_tables, limit_table = (value if isinstance(value, Mapping) else {} for value in (described, limits))
     people = tuple(

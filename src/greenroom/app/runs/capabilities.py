@@ -75,6 +75,9 @@ async def create_run(
     if not wanted.question:
         first_steps.insert(0, _make_step(CONFIRM_UNVERIFIED, "See whether anything can verify the change."))
         first_steps.insert(0, _make_step(BASELINE, "Run the checks before any change."))
+    if participants.routing is not None:  # the agent that ends the work may be any of them
+        delivering = tuple(map(require_delivery, participants.routing.members))
+        participants = evolve(participants, routing=evolve(participants.routing, members=delivering))
     if setup:
         first_steps.insert(0, _make_step(checkout.NAME, "Prepare the worktree."))
     queued = QueueSteps(

@@ -331,8 +331,13 @@ SECRET_KEYS: Final = {"key", "key_env", "headers"}
 def read_toml(path: Path) -> Raw | None:
     """Return the content of a TOML file, or None if there is no file."""
     text = read_text(path)
+    return None if text is None else parse_toml(text, path)
+
+
+def parse_toml(text: str, path: Path) -> Raw:
+    """Return the content of the TOML file at this path. Raise `WorldFault` if it is not TOML."""
     try:
-        return None if text is None else tomllib.loads(text)
+        return tomllib.loads(text)
     except ValueError as error:  # also for an integer with thousands of digits
         reason = str(error).replace("at end of document", "at the end of its last line")
         raise WorldFault("settings.not_toml", path=path, reason=reason) from None

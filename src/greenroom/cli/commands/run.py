@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
@@ -31,7 +31,7 @@ from greenroom.cli.commands.compare import follow_attended_candidates, read_cand
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
-from greenroom.cli.interactive.plan_review import PlannerOption, TeamChoice, choose_team
+from greenroom.cli.interactive.plan_review import NO_TEAM, TeamChoice, TeamOptions
 from greenroom.cli.interactive.report import explain_over_limit, report_ending, summarise
 from greenroom.cli.options import (
     DEFAULT_OPTIONS,
@@ -57,7 +57,6 @@ from greenroom.cli.render.progress import NestedOutput
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
 from greenroom.cli.start import RunPlan, describe_limits, plan_run
-from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import GreenroomError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -98,43 +97,6 @@ def ask(
     return invoke(context, work)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TeamOptions:
-    """Whether a team does the work, and by which plan."""
-
-    team: Annotated[bool, typer.Option("--team", help="Plan it for a team of specialists; you confirm.")] = False
-    plan: Annotated[
-        Path | None,
-        typer.Option("--plan", metavar="FILE", help="Run a plan saved by `greenroom plan`.", show_default=False),
-    ] = None
-    planner: PlannerOption = None
-
-    @property
-    def is_given(self) -> bool:
-        """Whether a team is wanted."""
-        return self.team or self.plan is not None
-
-    def read_request(self, words: list[str] | None, *, is_alone: bool) -> TypedRequest:
-        """Read the request; a plan has its own. Raise `BadParameter` if other options want one agent."""
-        if self.is_given and is_alone:
-            raise typer.BadParameter(translate("run.team_options"))
-        if self.plan is not None and words:
-            raise typer.BadParameter(translate("run.plan_has_request"))
-        if self.planner is not None and (self.plan is not None or not self.team):
-            raise typer.BadParameter(translate("run.planner_needs_team"))
-        return read_request(words, "task") if self.plan is None else TypedRequest("")
-
-    async def choose(
-        self, cli: Invocation, options: RunOptions, request: TypedRequest, model: str
-    ) -> TeamChoice | Amounts:
-        """Let the person confirm the plan of a team. If one agent does the work, return what the planning took."""
-        if not self.is_given:
-            return NOTHING
-        options.apply(cli.app)
-        return await choose_team(cli, "\n\n".join(filter(None, request)), self.plan, model=model, planner=self.planner)
-
-
-NO_TEAM: Final = TeamOptions()
 MAX_CANDIDATES: Final = 8
 
 
@@ -170,12 +132,13 @@ def run(
       greenroom run --team "add OAuth login, with tests and docs"
       greenroom run --candidates 3 "make the parser twice as fast"
       greenroom run --question "where is the retry limit set?"
+      greenroom run --team-file ship "add a --version option, and review it"
       pytest 2>&1 | greenroom run --apply "fix the failing tests"
 
     Exit codes: 0 verified, or a question was answered; 1 the run failed, or a check did; 2; 3; 4; 5; 6; 7.
     """
     in_worktree = not (in_place or no_tools)
-    request = teamwork.read_request(words, is_alone=bool(agent) or question or not in_worktree)
+    request = teamwork.read_request(words, agent, is_alone=question or not in_worktree)
     apply_mode = read_apply_mode(branch, apply=apply, in_worktree=in_worktree)
     wanted = RunFlags(question=question, tests_may_change=tests_may_change, allow_unverified=allow_unverified)
     _refuse_flags(wanted, apply_mode, in_worktree=in_worktree, count=candidates)
@@ -185,9 +148,8 @@ def run(
         choice = await teamwork.choose(cli, options, request, model.strip())
         if isinstance(choice, TeamChoice):
             return await start_team(cli, choice, wanted, apply_mode, candidates)
-        run_plan = await plan_run(
-            cli, options, agent=agent.strip(), model=model.strip(), tools=not no_tools, in_worktree=in_worktree
-        )
+        names = {"agent": agent.strip(), "model": model.strip(), "team_file": teamwork.team_file.strip()}
+        run_plan = await plan_run(cli, options, tools=not no_tools, in_worktree=in_worktree, **names)
         run_plan = evolve(run_plan, spent=choice)
         if in_worktree and run_plan.writers:
             return await _start_run(cli, request, run_plan, wanted, apply_mode, candidates)

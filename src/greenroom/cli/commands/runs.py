@@ -17,6 +17,7 @@ from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.task_status import read_status
 from greenroom.app.teams.report import count_subtasks, describe_missing, find_stage
+from greenroom.app.teams.team_file import measure_routing
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
@@ -36,7 +37,7 @@ from greenroom.cli.render.team_progress import find_team_stage, render_results, 
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
-from greenroom.core.base.records import Data
+from greenroom.core.base.records import Data, to_full_dict
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
@@ -200,6 +201,11 @@ async def show(cli: Invocation, name: Id) -> Exit:
         cli.out.show(heading, *(f"  {reason}" for reason in reasons))
     if missing := describe_missing(find_team_stage(history)):
         cli.out.show(missing)
+    figures = measure_routing(history.all_tasks(), history.steps, history.messages)
+    if figures is not None:
+        cli.out.show(translate("routing.figures", messages=figures.messages, mean=figures.mean_hops))
+        counts = figures.failures.items()
+        cli.out.show(*(translate("routing.failures", count=count, reason=shorten(why)) for why, count in counts))
     cli.progress.note("")
     if history.state.tasks and owner is None:
         cli.progress.note(name_way_on(cli, reference.team, history))
@@ -207,7 +213,9 @@ async def show(cli: Invocation, name: Id) -> Exit:
         cli.progress.note(translate("runs.replay", command=render_command(cli, "replay", reference.team)))
     if history.steps:
         cli.progress.note(translate("runs.list_steps", command=render_command(cli, "rewind", reference.team)))
-    kept = {"verdict": encode_verdict(verdict)} if verdict is not None else {}
+    kept: dict[str, object] = {"verdict": encode_verdict(verdict)} if verdict is not None else {}
+    if figures is not None:
+        kept["routing"] = {**to_full_dict(figures), "mean_hops": figures.mean_hops}
     fields = {**team_fields(history, owner, reference.task), **subtask_fields(history)}
     return cli.out.result("ok", Exit.DONE, **fields, **kept)
 

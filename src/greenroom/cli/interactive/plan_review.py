@@ -21,10 +21,11 @@ from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
 from greenroom.app.teams.metrics import measure_past_merges, measure_past_runs
 from greenroom.app.teams.start import name_members
 from greenroom.cli.context import Invocation
+from greenroom.cli.options import RunOptions, TypedRequest, read_request
 from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.start import ask_trust
-from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.teamwork.conflicts import CODE_STRATEGIES
 from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, PlannerKind, Range
@@ -281,3 +282,48 @@ async def open_editor(cli: Invocation, path: Path) -> None:
         code = await process.wait()
     if code:
         raise WorldFault("teams.editor_failed", editor=line, code=code, path=path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamOptions:
+    """Whether a team does the work, and by which plan."""
+
+    team: Annotated[bool, typer.Option("--team", help="Plan it for a team of specialists; you confirm.")] = False
+    plan: Annotated[
+        Path | None,
+        typer.Option("--plan", metavar="FILE", help="Run a plan saved by `greenroom plan`.", show_default=False),
+    ] = None
+    planner: PlannerOption = None
+    team_file: Annotated[
+        str,
+        typer.Option("--team-file", metavar="FILE", help="Let the agents of this file, or team, hand the task over."),
+    ] = ""
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a team is wanted."""
+        return self.team or self.plan is not None
+
+    def read_request(self, words: list[str] | None, agent: str, *, is_alone: bool) -> TypedRequest:
+        """Read the request; a plan has its own. Raise `BadParameter` if other options want one agent."""
+        if self.is_given and (is_alone or agent or self.team_file):
+            raise typer.BadParameter(translate("run.team_options"))
+        if self.team_file and agent:
+            raise typer.BadParameter(translate("run.team_file_or_agent"))
+        if self.plan is not None and words:
+            raise typer.BadParameter(translate("run.plan_has_request"))
+        if self.planner is not None and (self.plan is not None or not self.team):
+            raise typer.BadParameter(translate("run.planner_needs_team"))
+        return read_request(words, "task") if self.plan is None else TypedRequest("")
+
+    async def choose(
+        self, cli: Invocation, options: RunOptions, request: TypedRequest, model: str
+    ) -> TeamChoice | Amounts:
+        """Let the person confirm the plan of a team. If one agent does the work, return what the planning took."""
+        if not self.is_given:
+            return NOTHING
+        options.apply(cli.app)
+        return await choose_team(cli, "\n\n".join(filter(None, request)), self.plan, model=model, planner=self.planner)
+
+
+NO_TEAM: Final = TeamOptions()

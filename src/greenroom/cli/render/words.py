@@ -290,6 +290,8 @@ _EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]
     ),
     agents.AgentRemoved: lambda _, event, __: EventPhrase(event.agent_id),
     tasks.TaskCreated: lambda _, __, ___: EventPhrase(mark="◆"),
+    # The message has its own line.
+    tasks.TaskHandedOver: lambda _, event, __: EventPhrase(event.sender_id, mark="→", story=False),
     tasks.TaskEnded: _phrase_work_end,
     stages.StageStarted: _phrase_stage_start,
     stages.StageEnded: _phrase_work_end,

@@ -31,7 +31,7 @@ from greenroom.core.state.message import Delivery, MessageKind
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.stage import MemberState, SubtaskEnd
 from greenroom.core.state.step import PreparedEffect, StepTerms, Work
-from greenroom.core.state.task import Driver
+from greenroom.core.state.task import Driver, Routing
 from greenroom.core.state.team import ForkOrigin
 
 StagePlan: TypeAlias = stages.StagePlan
@@ -132,7 +132,8 @@ class UpdateWorkingMemory:
 
 @record
 class AddTask:
-    """Create a task with its group and first stages; with `start`, start it. Only people create a `standing` task."""
+    """Create a task with its group and first stages; with `start`, start it. Only people create one that is `standing`
+    or has `routing`: a team that passes it on."""
 
     name: str
     intention: str
@@ -143,6 +144,7 @@ class AddTask:
     limits: Limits = Limits()
     start: bool = True
     standing: bool = False
+    routing: Routing | None = None
 
 
 @record
@@ -196,10 +198,8 @@ class AddStages:
 
 @record
 class Replan:
-    """Give a stage another plan. New agents are added and join the task's group.
-
-    Subtasks that run or have ended must be in it. Waiting ones can be changed, left out or added.
-    """
+    """Give a stage another plan. New agents are added and join the task's group. Subtasks that run or have ended must
+    be in it. Waiting ones can be changed, left out or added."""
 
     stage_id: StageId
     subtasks: tuple[SubtaskPlan, ...]
@@ -274,7 +274,7 @@ class SendMessage:
 
     `call_id` is the sender's native call whose result is the answer. With a `group`, all participants get the message,
     and `receiver` names the models that read it too. `answers` is the message that a person answers; if it is omitted,
-    the only message to which they owe the receiver an answer.
+    the only message to which they owe it an answer. With `clear` a hand-over empties the sender's conversation.
     """
 
     task_id: TaskId
@@ -294,6 +294,7 @@ class SendMessage:
     call_id: str | None = None
     group: GroupId | None = None
     answers: MessageId | None = None
+    clear: bool = False
 
 
 @record
@@ -573,8 +574,7 @@ Consequence = AgentIntent | TaskIntent | StageIntent | StepIntent | MessageInten
 
 @record
 class FinishStep:
-    """Record an attempt's result. Each intent it carries is decided separately. The outcome *cancelled* is for a
-    cancelled attempt that leaves a partial result."""
+    """Record an attempt's result; of a *cancelled* one a partial result. Each intent is decided separately."""
 
     step_id: StepId
     attempt: int

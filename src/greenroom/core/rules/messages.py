@@ -23,7 +23,14 @@ from greenroom.core.base.records import evolve
 from greenroom.core.base.text import add_fence
 from greenroom.core.rules.draft import SYSTEM, Draft, RuleResult, is_trusted, reject_not_in_group, reject_unknown
 from greenroom.core.rules.endings import add_notice, end_step, settle_message
-from greenroom.core.rules.intents import FormGroup, SendMessage
+from greenroom.core.rules.handovers import (
+    admit_receiver,
+    check_hand_over,
+    explain_stop,
+    find_routed_task,
+    hand_over_task,
+)
+from greenroom.core.rules.intents import FinishTask, FormGroup, SendMessage
 from greenroom.core.rules.limits import pause_at_limit
 from greenroom.core.rules.origins import (
     filter_people,
@@ -74,6 +81,20 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> RuleResult:
     sender = _find_sender(draft, intent, by)
     if isinstance(sender, Rejection):
         return sender
+    routed = find_routed_task(draft, intent)
+    if routed is None:
+        return _send_checked(draft, intent, sender)
+    refused = check_hand_over(draft, intent, sender, *routed)
+    if refused is not None:
+        return refused
+    if why := explain_stop(*routed, sender, intent):
+        return draft.apply(FinishTask(task_id=intent.task_id, state="failed", summary=why), SYSTEM)
+    admit_receiver(draft, *routed, intent.receiver[0])
+    return _send_checked(draft, intent, sender, is_task=True)
+
+
+def _send_checked(draft: Draft, intent: SendMessage, sender: AgentId, *, is_task: bool = False) -> RuleResult:
+    """Send a message if its addresses, its reply and the budgets allow it. With `is_task` it passes the task on."""
     resolved = _resolve_receivers(draft, intent, sender)
     if isinstance(resolved, Rejection):
         return resolved
@@ -83,15 +104,18 @@ def send_message(draft: Draft, intent: SendMessage, by: str) -> RuleResult:
         refused = check_may_wait(draft.state, sender, intent.receiver)
     if refused is not None:
         return refused
-    hand_over = _find_handed_subtask(draft, intent, sender) if intent.delivery == "handoff" else None
-    if isinstance(hand_over, Rejection):
-        return hand_over
+    is_subtask = intent.delivery == "handoff" and not is_task
+    handed = _find_handed_subtask(draft, intent, sender) if is_subtask else None
+    if isinstance(handed, Rejection):
+        return handed
     full = _find_full_budget(draft, intent, sender)
     if full is not None:
         return _stop_at_hop_limit(draft, intent, full)
     for budget in draft.state.budgets_of(intent.task_id, sender):
         draft.emit(Spent(at=draft.now, budget_id=budget, amounts=ONE_HOP))
-    _send(draft, _build_message(draft, intent, sender, hand_over), intent.timeout, hand_over)
+    _send(draft, _build_message(draft, intent, sender, handed), intent.timeout, handed)
+    if is_task:
+        hand_over_task(draft, intent, sender)
     if question is not None:
         settle_message(draft, question, (sender,))
     return None
@@ -397,7 +421,8 @@ def _render_message(message: Message, waiting: WaitingId | None) -> str:
     if message.handoff_summary is not None or message.delivery == "handoff":
         summary = message.handoff_summary or ""
         parts.append("summary_of_sender_work: " + (f"\n{add_fence(summary)}" if labels and summary else summary))
-    parts.append(add_fence(message.message) if labels else message.message)
+    text = add_fence(message.message) if labels else message.message
+    parts.append(f"content:\n{text}" if message.kind == "handoff" else text)
     if waiting is not None:
         parts.append(f"<return_waiting_id>{waiting}</return_waiting_id>")
     return "\n".join(parts)

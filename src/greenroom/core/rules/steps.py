@@ -67,6 +67,8 @@ BASIC_SKILLS: Final = frozenset(
         "summarize",
         "filter_tools",
         "plan_task",
+        "handoff_summary",
+        "choose_receiver",
         "planning",
         "reflection",
         "send_message",

@@ -229,6 +229,7 @@ def add_task(draft: Draft, intent: AddTask, by: str) -> RuleResult:
             parent=parent,
             depth=depth,
             standing=intent.standing,
+            routing=intent.routing,
         )
     )
     if draft.cause is not None:
@@ -251,8 +252,8 @@ def _collect_group(intent: AddTask) -> tuple[AgentId, ...]:
 def _check_task(draft: Draft, intent: AddTask, group: tuple[AgentId, ...], by: str) -> RuleResult:
     if not is_manager(draft.state, by):
         return reject_not_manager(by, "create tasks")
-    if intent.standing and not is_trusted(draft.state, by):
-        return reject_not_manager(by, "create a task that never ends")
+    if (intent.standing or intent.routing is not None) and not is_trusted(draft.state, by):
+        return reject_not_manager(by, "create a task that never ends, or that is handed over")
     for agent in group:
         if agent not in draft.state.agents:
             return reject_unknown("agent", agent, tuple(draft.state.agents))

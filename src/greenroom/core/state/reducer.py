@@ -134,6 +134,11 @@ def _participants_added(state: TeamState, event: tasks.ParticipantsAdded) -> Tea
     return evolve(state, agents=_with_duty(state.agents, event.agents, duty))
 
 
+def _task_handed_over(state: TeamState, event: tasks.TaskHandedOver) -> TeamState:
+    task = tasks.apply_hand_over(state.tasks[event.task_id], event)
+    return evolve(state, tasks=state.tasks.set(event.task_id, task))
+
+
 def _task_ending(state: TeamState, event: tasks.TaskEnding) -> TeamState:
     ending = {"ending": event.state, "summary": event.summary, "evidence": event.evidence}
     return _with_task(state, event.task_id, state="cancelling", **ending)
@@ -392,15 +397,19 @@ def _step_ended(state: TeamState, event: steps.StepEnded) -> TeamState:
         agents=state.agents.set(step.agent_id, agents.without_step(state.agents[step.agent_id], step.step_id)),
         threads=state.threads.set(step.thread_id, thread),
         budgets=_settle_budgets(state, step, event.spent) if ran else state.budgets,
-        tasks=_with_uncertain_step(state, step) if event.state == "uncertain" else state.tasks,
+        tasks=_with_ended_step(state, step, event.state),
         approvals=approvals,
         awaiting_budget=remove_key(state.awaiting_budget, event.step_id),
     )
 
 
-def _with_uncertain_step(state: TeamState, step: Step) -> Map[Any, Task]:
+def _with_ended_step(state: TeamState, step: Step, end: steps.StepEnd) -> Map[TaskId, Task]:
+    """Return the tasks: a step may have ended as uncertain, and a tool step of a routing team is progress."""
     task = state.tasks[step.task_id]
-    return state.tasks.set(step.task_id, evolve(task, uncertain=(*task.uncertain, step.step_id)))
+    changed = tasks.note_tool_use(task) if task.hops and step.work.type == "tool" else task
+    if end == "uncertain":
+        changed = evolve(changed, uncertain=(*task.uncertain, step.step_id))
+    return state.tasks if changed is task else state.tasks.set(step.task_id, changed)
 
 
 def _limits_set(state: TeamState, event: budgets.LimitsSet) -> TeamState:
@@ -524,6 +533,7 @@ REDUCERS: Final[dict[type, Callable[[TeamState, Any], TeamState]]] = {
     tasks.ParticipantsAdded: _participants_added,
     tasks.TaskPaused: lambda state, event: _with_task(state, event.task_id, paused=event.why),
     tasks.TaskResumed: lambda state, event: _with_task(state, event.task_id, paused=None),
+    tasks.TaskHandedOver: _task_handed_over,
     tasks.TaskEnding: _task_ending,
     tasks.TaskEnded: _task_ended,
     stages.StageAdded: _stage_added,

@@ -83,12 +83,30 @@ class Cooperation:
 
 
 @record
+class Handoff:
+    """How an agent of a routing team passes its work on.
+
+    With `summary` the receiver gets a summary of the sender's work, for which `summary_prompt` asks. With `clear` the
+    sender's conversation is emptied after a message, once it has `clear_tokens` tokens or `clear_turns` turns (0: at
+    once). With `arbiter` a model chooses the receiver of a message that names none.
+    """
+
+    summary: bool = True
+    summary_prompt: str = ""
+    clear: bool = False
+    clear_tokens: int = 0
+    clear_turns: int = 0
+    arbiter: bool = False
+
+
+@record
 class AgentSpec:
     """The fixed part of an agent. `prompt` holds its instructions, `answer` the JSON Schema of its answers.
 
     `calls` lists the agents that it may call for a reply. `rules` are restrictions: they bind this agent and every
     agent that it brings into a conversation. `proof` is the tool that verifies its work; the agent's own report is only
-    a claim. With `use_skills` it is given the skills (`SKILL.md`) that fit its task.
+    a claim. With `use_skills` it is given the skills (`SKILL.md`) that fit its task. A member of a routing team has a
+    `handoff`.
     """
 
     name: str
@@ -111,6 +129,7 @@ class AgentSpec:
     history: History = History()
     planner: PlanPolicy = PlanPolicy()
     cooperation: Cooperation | None = None
+    handoff: Handoff | None = None
     language: str = ""
     llm_config: Data | None = None
     human_config: Data | None = None

@@ -2,15 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from greenroom.core.base.ids import AgentId, StageId, StepId, TaskId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.state.origin import Labels
+from greenroom.core.state.spec import AgentSpec
 
 TaskExecutionState = Literal["init", "running", "cancelling", "finished", "failed", "cancelled"]
 TaskEnd = Literal["finished", "failed", "cancelled"]
 Driver = Literal["auto", "manager"]
+
+
+MAX_HOPS: Final = 20
+"""How often a routing team may hand its task over."""
+
+HOPS_KEPT: Final = 4
+"""How many of the last hand-overs a task remembers: enough to notice that two agents only send it back and forth."""
+
+
+@record
+class Routing:
+    """A routing team: its members, of which one at a time works on the task. `main` begins."""
+
+    main: AgentId
+    members: tuple[AgentSpec, ...]
+    max_hops: int = MAX_HOPS
+
+    def find_member(self, name: AgentId) -> AgentSpec | None:
+        """Return the member with this name, or None."""
+        return next((member for member in self.members if member.name == name), None)
+
+
+@record
+class Hop:
+    """A hand-over of a task. `content` is a digest of the message; `acted`: a tool was used after it."""
+
+    sender: AgentId
+    receiver: AgentId
+    content: str
+    acted: bool = False
 
 
 @record
@@ -19,7 +50,8 @@ class Task:
 
     `stages` are the open stages in order, `parts` the open child tasks; ended ones are in the archive. `origins` labels
     what the authors of its goal, plan, board and reports had read. A `standing` task never ends by itself: only a
-    person ends it.
+    person ends it. With `routing` its agents hand it over: the `manager` is the one that has it now, `hops` are the
+    last hand-overs of `hops_made`.
     """
 
     task_id: TaskId
@@ -45,6 +77,9 @@ class Task:
     ended_at: int | None = None
     origins: Labels = ()
     standing: bool = False
+    routing: Routing | None = None
+    hops: tuple[Hop, ...] = ()
+    hops_made: int = 0
 
     @property
     def is_runnable(self) -> bool:
@@ -66,6 +101,18 @@ class TaskCreated:
     parent: TaskId | None = None
     depth: int = 0
     standing: bool = False
+    routing: Routing | None = None
+
+
+@record
+class TaskHandedOver:
+    """An agent of a routing team handed the task over to another. `content` is a digest of its message."""
+
+    at: int
+    task_id: TaskId
+    sender_id: AgentId
+    agent_id: AgentId
+    content: str
 
 
 @record
@@ -134,7 +181,15 @@ class OriginsShared:
 
 
 TaskEvent = (
-    TaskCreated | TaskStarted | ParticipantsAdded | TaskPaused | TaskResumed | TaskEnding | TaskEnded | OriginsShared
+    TaskCreated
+    | TaskStarted
+    | TaskHandedOver
+    | ParticipantsAdded
+    | TaskPaused
+    | TaskResumed
+    | TaskEnding
+    | TaskEnded
+    | OriginsShared
 )
 
 
@@ -150,8 +205,23 @@ def create_task(event: TaskCreated) -> Task:
         parent=event.parent,
         depth=event.depth,
         standing=event.standing,
+        routing=event.routing,
         created_at=event.at,
     )
+
+
+def apply_hand_over(task: Task, event: TaskHandedOver) -> Task:
+    """Return the task with its next agent."""
+    hop = Hop(sender=event.sender_id, receiver=event.agent_id, content=event.content)
+    hops = (*task.hops, hop)[-HOPS_KEPT:]
+    return evolve(task, manager=event.agent_id, hops=hops, hops_made=task.hops_made + 1)
+
+
+def note_tool_use(task: Task) -> Task:
+    """Note that a tool was used after the last hand-over."""
+    if not task.hops or task.hops[-1].acted:
+        return task
+    return evolve(task, hops=(*task.hops[:-1], evolve(task.hops[-1], acted=True)))
 
 
 def apply_end(task: Task, event: TaskEnded) -> Task:

@@ -9,7 +9,7 @@ from greenroom.core.base.ids import AgentId, WaitingId
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.rules.intents import Consequence, FinishSubtask, FinishTask, PostNote, SendMessage
-from greenroom.core.state.spec import AgentSpec
+from greenroom.core.state.spec import AgentSpec, Handoff
 from greenroom.core.state.step import Step, Work
 
 ANSWER_CALL: Final = "answer"
@@ -133,6 +133,35 @@ def build_message(step: Step, arguments: Data) -> SendMessage:
         return_waiting_id=WaitingId(str(returned)) if returned and not waiting else None,
         delivery="handoff" if arguments.get("handoff") and step.subtask_id is not None else "post",
         timeout=timeout if isinstance(timeout := arguments.get("timeout_ms"), int) else None,
+    )
+
+
+HANDOFF_SUMMARY_SKILL: Final = "handoff_summary"
+CHOOSE_RECEIVER_SKILL: Final = "choose_receiver"
+
+
+def plan_handoff(step: Step, policy: Handoff, arguments: Data, *, clear: bool) -> Work | SendMessage:
+    """Return what follows a message that passes the task on: a choice of its receiver, a summary, or sending it."""
+    if policy.arbiter and not read_text(arguments, "receiver"):
+        skill, intention = CHOOSE_RECEIVER_SKILL, "Choose who goes on."
+    elif policy.summary:
+        skill, intention = HANDOFF_SUMMARY_SKILL, "Sum up the work for the next agent."
+    else:
+        return build_handoff(step, arguments, "", clear=clear)
+    instruction = {**arguments, "clear": clear}
+    return Work(type="skill", executor=skill, intention=intention, instruction_content=instruction)
+
+
+def build_handoff(step: Step, arguments: Data, summary: str, *, clear: bool) -> SendMessage:
+    """Build the message that passes the task on."""
+    return SendMessage(
+        task_id=step.task_id,
+        receiver=(AgentId(read_text(arguments, "receiver")),),
+        message=read_text(arguments, "message"),
+        kind="handoff",
+        delivery="handoff",
+        handoff_summary=summary,
+        clear=clear,
     )
 
 

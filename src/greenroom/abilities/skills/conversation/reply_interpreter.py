@@ -29,7 +29,7 @@ class ReplyContext:
     """The context of a reply of this `role`. `alone` means that the thread has no other open step.
 
     In the `last` turn the agent may not act any more, because of a `loop` or the turn limit. `has_unread_message` means
-    that a new message waits in the conversation.
+    that a new message waits in the conversation. `clear`: handing the task over now empties it.
     """
 
     step: Step
@@ -41,6 +41,7 @@ class ReplyContext:
     misread: int
     has_unread_message: bool
     reader: ReplyReader | None
+    clear: bool = False
 
     def render_notice(self, what: str, *, name: str = "", names: str = "", text: str = "") -> str:
         """Render a notice about a call in the agent's language."""
@@ -116,6 +117,14 @@ def _interpret_call(reply_context: ReplyContext, interpretation: Interpretation,
             "no_call", name=call.name, names=", ".join(sorted(reply_context.role.offered_names))
         )
         interpretation.next_prompt = ""
+    elif call.name == "send_message" and reply_context.role.handoff is not None:
+        policy, clear = reply_context.role.handoff, reply_context.clear
+        follows = builtin_calls.plan_handoff(reply_context.step, policy, call.arguments, clear=clear)
+        if isinstance(follows, Work):
+            interpretation.works.append(follows)
+        else:
+            interpretation.intents.append(follows)
+        interpretation.ends_turn = True
     elif call.name in builtin_calls.IMMEDIATE_CALLS:
         interpretation.intents.append(builtin_calls.build_consequence(reply_context.step, call))
     elif reply_context.last:

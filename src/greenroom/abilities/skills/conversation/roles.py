@@ -17,9 +17,9 @@ from greenroom.core.base.text import origins_of
 from greenroom.core.ports.model import ChatMessage, ModelCard, ToolSpec
 from greenroom.core.ports.reply_reader import ReplyReader
 from greenroom.core.state.origin import Labels, make_label, merge_labels
-from greenroom.core.state.spec import SEARCH_HISTORY, AgentSpec, TurnEnd
+from greenroom.core.state.spec import SEARCH_HISTORY, AgentSpec, Handoff, TurnEnd
 from greenroom.core.state.step import Step
-from greenroom.core.state.task import Task
+from greenroom.core.state.task import Routing, Task
 from greenroom.core.state.team_state import TeamState
 
 MAX_CACHED_ROLES: Final = 4096
@@ -31,7 +31,7 @@ MCP_TOOL_PREFIX: Final = "mcp__"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
     """An agent in a thread. `spec` is `source`, adapted to the thread. `tools` are its native tools; `all_tools` also
-    contain those it calls in text."""
+    contain those it calls in text. An agent of a routing team has a `handoff`."""
 
     source: AgentSpec
     spec: AgentSpec
@@ -48,6 +48,7 @@ class Role:
     offered_names: frozenset[str]
     size: int
     project_origins: Labels = ()
+    handoff: Handoff | None = None
 
     @property
     def is_native(self) -> bool:
@@ -75,6 +76,8 @@ class _RoleKey:
     chosen: frozenset[str] | None
     summed_up: bool
     others: tuple[OtherAgent, ...]
+    routed: bool = False
+    question: str = ""
 
 
 class RoleFactory:
@@ -94,16 +97,21 @@ class RoleFactory:
         if step.answers is not None and spec.proof:
             spec = evolve(spec, answer=None)  # its report ends a subtask; a question gets a plain answer
         manages = task is not None and task.manager == step.agent_id
+        routing = task.routing if task is not None and spec.handoff is not None else None
         place = _RoleKey(
             subtask=step.subtask_id is not None,
             owns=step.subtask_id is not None or manages,
             unattended=step.subtask_id is not None or (self._solo and manages),
-            writes=not spec.planner.depth and len(_list_group(state, task)) > 1 and not spec.calls,
-            company=sum(not agent.spec.planner.depth for agent in state.agents.values()) > 1,
+            writes=not spec.planner.depth and len(_list_group(state, task)) > 1 and not spec.calls and routing is None,
+            company=sum(not agent.spec.planner.depth for agent in state.agents.values()) > 1 or routing is not None,
             native=card.tools,
             chosen=chosen,
             summed_up=(thread := state.threads.get(step.thread_id)) is not None and thread.window_from > 0,
-            others=tuple(_describe_other_agent(state, name) for name in _list_reachable_agents(state, spec, step)),
+            others=tuple(_describe_other_agent(state, name) for name in _list_reachable_agents(state, spec, step))
+            if routing is None
+            else _list_members(state, step, routing),
+            routed=routing is not None,
+            question=task.intention if task is not None and _needs_question(state, step, routing) else "",
         )
         key = (spec.name, spec.version, place)
         found = self._roles.get(key)
@@ -143,6 +151,8 @@ class RoleFactory:
             project=self._project,
             actions=self._reader.instructions(spec, all_tools, names) if self._reader and spec.turn.protocols else "",
             calls=place.native or bool(spec.turn.protocols),
+            routed=place.routed,
+            question=place.question,
         )
         text = render_system_prompt(scene)
         native = () if spec.turn.protocols else all_tools
@@ -159,9 +169,10 @@ class RoleFactory:
             others=tuple(names),
             tools=native,
             all_tools=all_tools,
-            offered_names=frozenset(tool.name for tool in all_tools),
+            offered_names=frozenset(tool.name for tool in all_tools).union(["send_message"] if place.routed else ()),
             size=len(text.encode()) + sum(tool.size for tool in native),
             project_origins=origins_of(self._project),
+            handoff=source.handoff if place.routed else None,
         )
 
 
@@ -178,6 +189,22 @@ def _list_reachable_agents(state: TeamState, spec: AgentSpec, step: Step) -> tup
     if callable_names or "send_message" not in spec.turn.protocols:
         return callable_names
     return tuple(name for name in _list_group(state, state.tasks.get(step.task_id)) if name != step.agent_id)
+
+
+def _list_members(state: TeamState, step: Step, routing: Routing) -> tuple[OtherAgent, ...]:
+    """List the agents that the task can be handed to, also those that have not joined yet."""
+    return tuple(
+        OtherAgent(name=member.name, description=member.description or member.role)
+        for member in routing.members
+        if member.name != step.agent_id and AgentId(member.name) not in state.retired
+    )
+
+
+def _needs_question(state: TeamState, step: Step, routing: Routing | None) -> bool:
+    """Return whether an agent of a routing team has not read the person's request, or no longer holds it."""
+    thread = state.threads.get(step.thread_id)
+    is_cleared = thread is not None and thread.window_from > 0
+    return routing is not None and (step.agent_id != routing.main or is_cleared)
 
 
 def _describe_other_agent(state: TeamState, name: str) -> OtherAgent:

@@ -7,7 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, cast
 
-from greenroom.abilities.skills.conversation.builtin_calls import IMMEDIATE_CALLS
+from greenroom.abilities.skills.conversation.builtin_calls import (
+    CHOOSE_RECEIVER_SKILL,
+    HANDOFF_SUMMARY_SKILL,
+    IMMEDIATE_CALLS,
+)
 from greenroom.abilities.skills.conversation.completion import LoopDetector
 from greenroom.abilities.skills.prompts.builder import PACK, render_notice
 from greenroom.core.base.ids import TeamId, ThreadId, sender_of
@@ -67,6 +71,10 @@ BYTES_PER_TOKEN: Final = 3
 
 MAX_BYTES_PER_TOKEN: Final = 8
 """Upper estimate. A provider that reports fewer tokens has not counted everything."""
+
+
+SIDE_QUESTIONS: Final = ("filter_tools", HANDOFF_SUMMARY_SKILL, CHOOSE_RECEIVER_SKILL)
+"""Skills that ask a model beside the conversation: it does not hold their answers."""
 
 
 class Transcript:
@@ -229,7 +237,7 @@ def render_messages(
     if step.work.executor == "compact":
         spoken = str(result.get("language", ""))
         return [ChatMessage(role="user", content=render_summary(result, spoken))] if step.state == "finished" else []
-    if step.work.executor == "filter_tools" or (step.work.call_id or "").startswith(PLAN_CALL_PREFIX):
+    if step.work.executor in SIDE_QUESTIONS or (step.work.call_id or "").startswith(PLAN_CALL_PREFIX):
         return []
     if step.work.executor == PLAN_SKILL:
         said = str(result.get("told", ""))

@@ -18,14 +18,14 @@ COMPLETION_MARK: Final = "!!!COMPLETE!!!"
 VALUE_FIELD: Final = "value"
 """The field of an answer that is not an object."""
 
-Section = Literal["base", "role", "agents", "answer", "ending", "project", "actions"]
+Section = Literal["base", "role", "agents", "answer", "ending", "project", "actions", "team"]
 Profile = Literal["plain", "native", "tool_call", "xml"]
 
 SECTION_TABLES: Final[dict[Profile, tuple[Section, ...]]] = {
     "plain": ("role", "project"),
     "native": ("base", "role", "agents", "answer", "ending", "project"),
-    "tool_call": ("base", "role", "agents", "answer", "ending", "project", "actions"),
-    "xml": ("base", "role", "answer", "project", "actions"),
+    "tool_call": ("base", "role", "agents", "answer", "ending", "project", "actions", "team"),
+    "xml": ("base", "role", "answer", "project", "actions", "team"),
 }
 """The sections of each profile, in order. Empty sections are left out."""
 
@@ -41,7 +41,8 @@ class OtherAgent:
 @record
 class PromptContext:
     """The variables of a system prompt. They change with the agent, its team or its project, not with a turn. `calls`
-    is whether the agent can make calls, in any form."""
+    is whether the agent can make calls, in any form. An agent of a routing team is `routed`, and `question` is the
+    person's request if its conversation does not hold it."""
 
     spec: AgentSpec
     ends: TurnEnd
@@ -50,6 +51,8 @@ class PromptContext:
     project: str = ""
     actions: str = ""
     calls: bool = True
+    routed: bool = False
+    question: str = ""
 
     @property
     def profile(self) -> Profile:
@@ -93,10 +96,13 @@ def render_sections(scene: PromptContext) -> list[tuple[Section, str]]:
         "ends": scene.ends,
         "auto_complete": scene.auto_complete,
         "mark": COMPLETION_MARK,
+        "question": scene.question,
+        "arbiter": spec.handoff is not None and spec.handoff.arbiter,
         "schema": "" if scene.calls or spec.answer is None else encode(wrap_schema(spec.answer)).decode(),
     }
     answers = spec.answer is not None
     empty = {"agents": not scene.others, "project": not scene.project, "answer": not answers, "ending": answers}
+    empty["team"] = not scene.routed
     written = [
         (section, scene.actions if section == "actions" else PACK.render(spec.language, section, variables))
         for section in SECTION_TABLES[scene.profile]
