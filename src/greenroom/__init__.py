@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from greenroom.app.library.events import EventBus as EventBus
     from greenroom.app.library.greenroom import Greenroom as Greenroom
     from greenroom.app.library.mcp_servers import MCPServer as MCPServer
+    from greenroom.app.library.multi_agent import MultiAgent as MultiAgent
     from greenroom.app.library.run import Conversation as Conversation
     from greenroom.app.library.run import Run as Run
     from greenroom.app.library.run import RunArguments as RunArguments
@@ -244,6 +245,7 @@ _ROOMS: Final[dict[str, str]] = {
     "app.library.events": "EventBus",
     "app.library.greenroom": "Greenroom",
     "app.library.mcp_servers": "MCPServer",
+    "app.library.multi_agent": "MultiAgent",
     "app.library.run": "Conversation Run RunArguments",
     "app.library.run_result": (
         "ExecutedTools ReasoningDelta RetryScheduled RunEvent RunInfo RunLimits RunResult RunUsage TextDelta "

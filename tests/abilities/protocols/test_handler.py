@@ -1,25 +1,35 @@
-"""SEND_MESSAGE as MultiAgent's output handler has it."""
+"""SEND_MESSAGE as agents write it: what is a message, and what comes back instead."""
+
+from collections.abc import Mapping
 
 import pytest
 
-from greenroom.abilities.protocols.text_calls import MessageHandler
+from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection
+from greenroom.abilities.protocols.text_calls import read, render_prompt
 from tests.abilities.protocols.house import AGENTS
 
-HANDLER = MessageHandler(AGENTS)
+
+def handle(response: str, agents: Mapping[str, str] = AGENTS) -> dict[str, str] | str:
+    """Return the message of a response, else why there is none."""
+    found = read(response, ["send_message"], agents=agents, ended=True)
+    if isinstance(found, BlockCall):
+        return {"to": str(found.call.arguments["receiver"]), "content": str(found.call.arguments["message"])}
+    return str(found) if isinstance(found, BlockRejection) else found.hint
+
+
 GOOD = "<SEND_MESSAGE>\nto: bob\ncontent: |2\n  # Task\n  Do it.\n</SEND_MESSAGE>"
 
 
 def reason(response: str) -> str:
     """Return why the response is not a message."""
-    done, why = HANDLER.handle(response)
-    assert not done
+    why = handle(response)
     assert isinstance(why, str)
     return why
 
 
-@pytest.mark.req("MA-15", "MA-20", "MA-29")
+@pytest.mark.req("MA-15", "MA-20")
 def test_one_block_is_a_message() -> None:
-    assert HANDLER.handle(f"I hand over.\n{GOOD}\n") == (True, {"to": "bob", "content": "# Task\nDo it.\n"})
+    assert handle(f"I hand over.\n{GOOD}\n") == {"to": "bob", "content": "# Task\nDo it.\n"}
 
 
 @pytest.mark.req("MA-20")
@@ -27,41 +37,25 @@ def test_the_body_is_strict_yaml_and_is_not_guessed_at() -> None:
     assert "YAML cannot be read" in reason(GOOD.replace("|2", "Note: this"))
 
 
-@pytest.mark.req("MA-19")
-@pytest.mark.parametrize(
-    ("response", "can"),
-    [
-        (GOOD, True),
-        ("<SEND_MESSAGE>\nto: bob", True),
-        ("I would write <SEND_MESSAGE> here.", True),
-        ("</SEND_MESSAGE>", False),
-        ("<send_message>", False),
-        ("Done.", False),
-        ("", False),
-    ],
-)
-def test_it_can_handle_what_has_the_opening_tag(response: str, can: bool) -> None:
-    assert HANDLER.can_handle(response) is can
-
-
 @pytest.mark.req("MA-30")
-@pytest.mark.parametrize(
-    "response", ["Use the <SEND_MESSAGE> tag.", "<SEND_MESSAGE>\n</SEND_MESSAGE>", "```\n" + GOOD + "\n```"]
-)
-def test_what_it_can_handle_may_still_be_no_message_and_then_it_only_gives_text(response: str) -> None:
-    assert HANDLER.can_handle(response)
+@pytest.mark.parametrize("response", ["<SEND_MESSAGE>\n</SEND_MESSAGE>", "```\n" + GOOD + "\n```", "<send_message>"])
+def test_what_looks_like_a_message_may_be_none_and_then_it_only_gives_text(response: str) -> None:
     assert "SEND_MESSAGE" in reason(response)
+
+
+def test_a_sentence_about_the_tag_is_no_message() -> None:
+    assert handle("I would write <SEND_MESSAGE> here.") == ""
 
 
 @pytest.mark.req("MA-21")
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
 def test_line_ends_are_made_equal(end: str) -> None:
-    assert HANDLER.handle(GOOD.replace("\n", end)) == HANDLER.handle(GOOD)
+    assert handle(GOOD.replace("\n", end)) == handle(GOOD)
 
 
 @pytest.mark.req("MA-22", "MA-71")
 def test_a_missing_end_tag_is_added() -> None:
-    assert HANDLER.handle(GOOD.removesuffix("</SEND_MESSAGE>")) == HANDLER.handle(GOOD)
+    assert handle(GOOD.removesuffix("</SEND_MESSAGE>")) == handle(GOOD)
 
 
 @pytest.mark.req("MA-71")
@@ -69,7 +63,7 @@ def test_a_missing_end_tag_that_does_not_help_gives_advice_and_an_example() -> N
     why = reason("<SEND_MESSAGE>\nto: bob\ncontent: a: b")
     assert "was missing; it was added" in why
     assert "Check three things" in why
-    assert HANDLER.handle(why[why.index("<SEND_MESSAGE>\n") :].replace("name-of-the-agent", "bob"))[0]
+    assert isinstance(handle(why[why.index("<SEND_MESSAGE>\n") :].replace("name-of-the-agent", "bob")), dict)
 
 
 @pytest.mark.req("MA-23", "MA-24")
@@ -86,21 +80,21 @@ def test_a_field_that_is_not_there_is_named_and_shown(body: str, item: str) -> N
     why = reason(f"<SEND_MESSAGE>\n{body}\n</SEND_MESSAGE>")
     assert item in why
     example = why[why.index("<SEND_MESSAGE>\n") :].replace("name-of-the-agent", "bob")
-    assert HANDLER.handle(example)[0]
+    assert isinstance(handle(example), dict)
 
 
 @pytest.mark.req("MA-25")
 def test_a_field_of_the_wrong_type_is_named_with_the_right_one_and_a_way_to_write_it() -> None:
     why = reason("<SEND_MESSAGE>\nto: bob\ncontent: 42\n</SEND_MESSAGE>")
     assert "'content' must be a text (str), not int" in why
-    assert HANDLER.handle(why[why.index("<SEND_MESSAGE>\n") :]) == (True, {"to": "bob", "content": "42"})
+    assert handle(why[why.index("<SEND_MESSAGE>\n") :]) == {"to": "bob", "content": "42"}
 
 
 @pytest.mark.req("MA-26")
 def test_an_unknown_receiver_gets_the_names_of_all_and_a_suggestion() -> None:
     why = reason(GOOD.replace("bob", "bobb"))
     assert "amy, bob, 老王" in why
-    assert HANDLER.handle(why[why.index("<SEND_MESSAGE>\n") :]) == HANDLER.handle(GOOD)
+    assert handle(why[why.index("<SEND_MESSAGE>\n") :]) == handle(GOOD)
 
 
 @pytest.mark.req("MA-27")
@@ -130,23 +124,19 @@ def test_broken_yaml_gives_the_cause_and_hints(body: str, cause: str) -> None:
 def test_a_broken_message_comes_back_repaired(content: str) -> None:
     why = reason(f"<SEND_MESSAGE>\nto: bob\ncontent: {content}\n</SEND_MESSAGE>")
     assert "send exactly this" in why
-    done, message = HANDLER.handle(why[why.index("<SEND_MESSAGE>\n") :])
-    assert done
-    assert message["to"] == "bob" if isinstance(message, dict) else False
+    message = handle(why[why.index("<SEND_MESSAGE>\n") :])
+    assert isinstance(message, dict)
+    assert message["to"] == "bob"
 
 
 def test_nobody_can_be_written_to_when_there_is_nobody() -> None:
-    done, why = MessageHandler({}).handle(GOOD)
-    assert not done
-    assert "there is no agent to write to" in str(why)
+    assert "there is no agent to write to" in str(handle(GOOD, {}))
 
 
 def test_the_only_other_agent_is_suggested() -> None:
-    done, why = MessageHandler({"zoe": ""}).handle(GOOD)
-    assert not done
-    assert "to: zoe" in str(why)
+    assert "to: zoe" in str(handle(GOOD, {"zoe": ""}))
 
 
 def test_its_prompt_is_that_of_messages() -> None:
-    assert "- `bob`: writes code" in HANDLER.prompt()
-    assert "- `bob`：writes code" in HANDLER.prompt("zh")
+    assert "- `bob`: writes code" in render_prompt(["send_message"], agents=AGENTS)
+    assert "- `bob`：writes code" in render_prompt(["send_message"], agents=AGENTS, language="zh")

@@ -94,7 +94,7 @@ def _desk(greenroom: Type, script: Script, project: Path) -> Desk:
 SUMMARY = Cue(skill="handoff_summary", reply="The plan is made.")
 
 
-@pytest.mark.req("MA-40", "MA-75")
+@pytest.mark.req("MA-11", "MA-40", "MA-75")
 def test_a_text_without_a_message_is_the_answer(desk: Desk) -> None:
     ended = desk.runs(turns("lead", "It is red."))
     assert (ended.code, ended.out.strip()) == (0, "It is red."), ended.err
@@ -164,3 +164,154 @@ def test_without_an_answer_the_summary_is_empty_and_the_message_is_sent(desk: De
     assert ended.out.strip() == "It is red.", ended.err
     assert "summary_of_sender_work: \ncontent:" in desk.reads("coder")
     assert list(desk.figures()["failures"]) == ["a hand-over had no summary: No summary today."]
+
+
+GOOD = send("coder", "Paint it.")
+FAULTS = {
+    "no-to": ("<SEND_MESSAGE>\ncontent: Paint it.\n</SEND_MESSAGE>", "'to' is missing"),
+    "blank-to": ("<SEND_MESSAGE>\nto: ''\ncontent: Paint it.\n</SEND_MESSAGE>", "'to' is blank"),
+    "no-content": ("<SEND_MESSAGE>\nto: coder\n</SEND_MESSAGE>", "'content' is missing"),
+    "type": ("<SEND_MESSAGE>\nto: coder\ncontent: 42\n</SEND_MESSAGE>", "'content' must be a text (str), not int"),
+    "target": (send("codr", "Paint it."), "there is no agent 'codr'. Write to one of these: coder, tester."),
+    "yaml": ("<SEND_MESSAGE>\nto: coder\ncontent: a: b\n</SEND_MESSAGE>", "mapping values are not allowed"),
+    "two": (f"{GOOD}\n{GOOD}", "only one SEND_MESSAGE block at a time. Merge them, or send them over several turns."),
+    "itself": (send("lead", "Paint it."), "there is no agent 'lead'"),
+}
+
+
+@pytest.mark.req("MA-4", "MA-5", "MA-23", "MA-24", "MA-25", "MA-26", "MA-27", "MA-28", "MA-30", "MA-80", "MA-81")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_message_with_a_fault_comes_back_with_the_reason_and_the_run_goes_on(desk: Desk, fault: str) -> None:
+    block, reason = FAULTS[fault]
+    ended = desk.runs([*turns("lead", block, GOOD), *turns("coder", "It is red."), SUMMARY])
+    assert (ended.code, ended.out.strip()) == (0, "It is red."), ended.err
+    assert reason in desk.reads("lead")
+    ((why, count),) = desk.figures()["failures"].items()
+    assert (reason[:10] in why, count) == (True, 1)
+    if fault in ("type", "target", "yaml"):
+        fixed = desk.reads("lead").partition("send exactly this:\n")[2].partition("</SEND_MESSAGE>")[0]
+        assert fixed.startswith("<SEND_MESSAGE>\nto: coder\ncontent: |2")
+
+
+@pytest.mark.req("MA-22", "MA-71")
+def test_a_missing_end_tag_is_added(desk: Desk) -> None:
+    cut = GOOD.removesuffix("</SEND_MESSAGE>")
+    ended = desk.runs([*turns("lead", cut), *turns("coder", "It is red."), SUMMARY])
+    assert ended.out.strip() == "It is red.", ended.err
+    assert "content:\nPaint it." in desk.reads("coder")
+
+
+@pytest.mark.req("MA-46", "MA-73")
+def test_an_agent_without_a_usable_message_ends_the_run_with_the_reason(desk: Desk) -> None:
+    ended = desk.runs([Cue(agent="lead", reply=send("nobody", "Paint it."))])
+    assert ended.code == 1
+    assert "Its answer could not be used, 3 times in a row" in ended.err
+    assert desk.figures()["messages"] == 0
+
+
+@pytest.mark.req("MA-81")
+def test_two_agents_that_only_send_the_task_back_and_forth_are_stopped_with_a_reason(desk: Desk) -> None:
+    replies = [Cue(agent="lead", skill="converse", reply=send("coder", "You do it."))]
+    replies += [Cue(agent="coder", skill="converse", reply=send("lead", "No, you do it.")), SUMMARY]
+    ended = desk.runs(replies)
+    assert ended.code == 1
+    assert "coder and lead only send the task back and forth" in ended.err
+    assert desk.figures()["messages"] == 3
+    assert "back and forth" in desk.types("show", "last").out
+
+
+def test_a_task_that_is_handed_over_too_often_ends_with_a_reason(desk: Desk) -> None:
+    def pass_on(to: str) -> ReplyMaker:
+        return lambda request: send(to, f"Step {len(request.messages)}.")
+
+    replies = [Cue(agent="lead", skill="converse", reply=pass_on("coder"))]
+    replies += [Cue(agent="coder", skill="converse", reply=pass_on("lead")), SUMMARY]
+    ended = desk.runs(replies, more="max_hops = 3")
+    assert ended.code == 1
+    assert "handed over 3 times, which is the limit (max_hops)" in ended.err
+    assert desk.figures()["messages"] == 3
+
+
+@pytest.mark.req("MA-77")
+@pytest.mark.parametrize(("answer", "chosen"), [("`tester`", "tester"), ("I choose coder.", "coder")])
+def test_an_arbiter_chooses_the_receiver_of_a_message_that_names_none(desk: Desk, answer: str, chosen: str) -> None:
+    nameless = "<SEND_MESSAGE>\ncontent: Look at it.\n</SEND_MESSAGE>"
+    cues = [*turns("lead", nameless), *turns(chosen, "It is red."), SUMMARY]
+    ended = desk.runs([*cues, Cue(skill="choose_receiver", reply=answer)], more="arbiter = true")
+    assert ended.out.strip() == "It is red.", ended.err
+    assert desk.asked()[1:3] == [("lead", "choose_receiver"), ("lead", "handoff_summary")]
+    asked = next(one for one in desk.model.requests if one.purpose.skill == "choose_receiver").messages[-1].content
+    assert "- coder: writes code\n- tester: tests code" in asked
+    assert "Look at it." in asked
+    assert "leave `to` out" in desk.system_prompt("lead", 0)
+
+
+@pytest.mark.req("MA-77")
+def test_without_a_usable_choice_the_main_agent_gets_the_message_and_itself_is_asked_again(desk: Desk) -> None:
+    nameless = "<SEND_MESSAGE>\ncontent: Look at it.\n</SEND_MESSAGE>"
+    cues = [*turns("lead", nameless, GOOD, "It is red."), *turns("coder", nameless), SUMMARY]
+    ended = desk.runs([*cues, Cue(skill="choose_receiver", reply="nobody")], more="arbiter = true")
+    assert ended.out.strip() == "It is red.", ended.err
+    works = [agent for agent, skill in desk.asked() if skill == "converse"]
+    assert works == ["lead", "lead", "coder", "lead"]
+    assert "it names no receiver, and none could be chosen" in desk.reads("lead", 1)
+
+
+@pytest.mark.req("MA-45", "MA-68", "MA-74", "MA-79")
+@pytest.mark.parametrize(
+    ("keys", "is_cleared"),
+    [
+        ("", False),
+        ("clear_after_send_message = true", True),
+        ("clear_after_send_message = true\nclear_after_turns = 5", False),
+        ("clear_after_send_message = true\nclear_after_turns = 1", True),
+        ("clear_after_send_message = true\nclear_after_tokens = 100000", False),
+        ("clear_after_send_message = true\nclear_after_tokens = 10", True),
+        ("clear_after_send_message = true\nsummary_on_send = false", True),
+    ],
+)
+def test_the_senders_conversation_is_emptied_after_a_message_if_that_is_wanted(
+    desk: Desk, keys: str, is_cleared: bool
+) -> None:
+    first = [Cue(agent="lead", skill="converse", thread="lead@t1", reply=_lead_replies())]
+    ended = desk.runs([*first, *turns("coder", send("lead", "It is red.")), SUMMARY], lead=keys)
+    assert ended.out.strip() == "Done.", ended.err
+    last = [one for one in desk.model.requests if one.purpose.agent == "lead"][-1]
+    assert any("to: coder" in message.content for message in last.messages[1:]) is not is_cleared
+    assert ("# The request that your team works on\nMake it red." in last.messages[0].content) is is_cleared
+
+
+def _lead_replies() -> ReplyMaker:
+    replies = iter([GOOD, "Done."])
+    return lambda _: next(replies)
+
+
+@pytest.mark.req("MA-78")
+def test_the_words_that_ask_for_the_summary_can_be_replaced(desk: Desk) -> None:
+    cues = [*turns("lead", GOOD), *turns("coder", send("tester", "Test it.")), *turns("tester", "Good."), SUMMARY]
+    desk.runs(cues, more='handoff_summary_prompt = "Name the risks."', coder='handoff_summary_prompt = "Be short."')
+    asked = [one.messages[-1].content for one in desk.model.requests if one.purpose.skill == "handoff_summary"]
+    assert asked == ["Name the risks.", "Be short."]
+
+
+def test_a_team_of_the_workspace_needs_trust(desk: Desk, project: Path) -> None:
+    desk.runs(turns("lead", "Good."))
+    folder = project / ".greenroom" / "teams"
+    folder.mkdir(parents=True)
+    (folder / "ship.toml").write_text((project.parent / "ship.toml").read_text())
+    words = ("run", "Make it red.", "--team-file", "ship", "--no-tools", "--max-cost", "none")
+    refused = desk.types(*words)
+    assert refused.code != 0
+    assert "you have not trusted it yet" in " ".join(refused.err.split())
+    assert "ship" in desk.types("trust", "--list").out
+    assert desk.types("trust", "--yes").code == 0
+    ended = desk.types(*words)
+    assert ended.out.strip() == "Good.", ended.err
+
+
+def test_options_that_contradict_a_team_file_are_refused(greenroom: Type, project: Path) -> None:
+    assert project.is_dir()
+    assert "Pass either --agent or --team-file." in greenroom("run", "x", "--team-file", "a", "--agent", "b").err
+    assert greenroom("run", "x", "--team-file", "a", "--team").code == 2
+    unknown = greenroom("run", "x", "--team-file", "ship")
+    assert "There is no routing team or file 'ship'." in unknown.err

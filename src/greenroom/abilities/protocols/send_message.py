@@ -1,7 +1,4 @@
-"""The SEND_MESSAGE protocol: a YAML mapping of `to` and `content`. The message is a handoff: control goes with it.
-
-`can_handle` and `handle` are the interface of an output handler. Greenroom itself parses blocks with `read`.
-"""
+"""The SEND_MESSAGE protocol: a YAML mapping of `to` and `content`. The message is a handoff: control goes with it."""
 
 from __future__ import annotations
 

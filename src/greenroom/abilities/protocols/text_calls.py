@@ -31,7 +31,7 @@ from greenroom.abilities.protocols.parse_result import (
     ProtocolName,
     TextProtocol,
 )
-from greenroom.abilities.protocols.send_message import TAG, SendMessageBlocks
+from greenroom.abilities.protocols.send_message import SendMessageBlocks
 from greenroom.abilities.protocols.strict_json import ParseError, decode, decode_or_repair, is_encodable
 from greenroom.abilities.protocols.tool_call import ToolCallBlocks
 from greenroom.abilities.protocols.xml_tool import XmlToolCalls
@@ -199,31 +199,6 @@ def render_prompt(
     ]
     values = {"tools": shown_tools, "agents": agents, "tags": tags}
     return "\n\n".join(PACK.render(language, name, values) for name in ("rules", *protocols)) + "\n"
-
-
-class MessageHandler:
-    """Finds a message in a response. It only parses; the caller sends. `agents` maps names to descriptions."""
-
-    def __init__(self, agents: Mapping[str, str]) -> None:
-        self._agents = agents
-
-    def can_handle(self, response: str) -> bool:
-        """Return whether the opening tag occurs at all. `handle` may still find no valid message."""
-        return f"<{TAG}>" in response
-
-    def handle(self, response: str) -> tuple[Literal[True], dict[str, str]] | tuple[Literal[False], str]:
-        """Return (True, the message as `to` and `content`), or (False, the problem and the correct form)."""
-        found = read(response, ["send_message"], agents=self._agents, ended=True)
-        if isinstance(found, BlockCall):
-            arguments = found.call.arguments
-            return True, {"to": str(arguments["receiver"]), "content": str(arguments["message"])}
-        if isinstance(found, BlockRejection):
-            return False, str(found)
-        return False, found.hint or f"There is no <{TAG}> block in the reply: its opening tag begins a line."
-
-    def prompt(self, language: str = DEFAULT_LANGUAGE) -> str:
-        """Render the instructions for writing messages."""
-        return render_prompt(["send_message"], agents=self._agents, language=language)
 
 
 BodyKind = Literal["text", "data"]

@@ -102,16 +102,16 @@ def select_team(
     others = {member.name: member for member in routing.members if member is not main}
     everyone = evolve(main, calls=tuple(others))
     found = select_participants(everyone, others, resolve_alias, model=model, tools=tools, language=language)
-    members = tuple((name, evolve(spec, calls=())) for name, spec in found.members)
-    return evolve(found, members=members, routing=routing)
+    return evolve(found, routing=routing)
 
 
 def let_others_join_later(participants: Participants) -> Participants:
     """Return a routing team of which only the main agent is there at the start; other participants unchanged."""
     if participants.routing is None:
         return participants
-    specs = tuple(spec for _, spec in participants.members)
-    return evolve(participants, members=participants.members[:1], routing=evolve(participants.routing, members=specs))
+    everyone = tuple((name, evolve(spec, calls=())) for name, spec in participants.members)
+    specs = tuple(spec for _, spec in everyone)
+    return evolve(participants, members=everyone[:1], routing=evolve(participants.routing, members=specs))
 
 
 def _list_copies(agent: AgentId, spec: AgentSpec) -> Iterator[tuple[AgentId, AgentSpec]]:

@@ -35,6 +35,7 @@ from greenroom.core.base.errors import GreenroomError, WorldFault, translate
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.model import Model
 from greenroom.core.state.spec import AgentSpec, ToolGroup
+from greenroom.core.state.task import Routing
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -165,6 +166,7 @@ class AgentDefinition(Generic[T]):
     """An immutable description of an agent. See `Agent`."""
 
     file: AgentFile | None = None
+    routing: Routing | None = None
 
     @overload
     def __init__(

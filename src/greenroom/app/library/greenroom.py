@@ -17,7 +17,12 @@ from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.conversation.chat import Chat
-from greenroom.app.conversation.start import FIRST_TASK_ID, Participants, create_single_task_team
+from greenroom.app.conversation.start import (
+    FIRST_TASK_ID,
+    Participants,
+    create_single_task_team,
+    let_others_join_later,
+)
 from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, require_kind
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
 from greenroom.app.library.attachments import Attachments, make_prompt
@@ -231,6 +236,7 @@ class Greenroom:
         else:
             prompt = await make_prompt(text, attachments, self._require_models(prepared), self.runtime.log)
             participants, task_limits = await prepared.instruct(text, context), self._limits()
+            participants = let_others_join_later(evolve(participants, routing=agent.routing))
             if limits is not None:
                 (name, spec), *others = participants.members
                 participants = evolve(participants, members=((name, limits.apply_to_spec(spec)), *others))

@@ -210,5 +210,6 @@ def measure_routing(tasks: Sequence[Task], steps: Sequence[Step], messages: Sequ
         elif "misread" in result:
             said = answers.get(step.step_id, step.error).strip().partition("\n")[0]
             faults.update([said] if "SEND_MESSAGE" in said else [])
+    faults.update(task.summary.partition(". ")[0] for task in tasks if task.state == "failed")
     handed = [message for message in messages if message.kind == "handoff"]
     return RoutingFigures(messages=len(handed), requests=len(requests), failures=dict(faults))
