@@ -108,7 +108,9 @@ def test_a_team_is_found_by_name_or_path_and_is_no_organisation(tmp_path: Path) 
     (folder / "shop.toml").write_text('people = ["pia"]\n')
     assert find_team_file(tmp_path, tmp_path, "ship") == folder / "ship.toml"
     assert find_team_file(tmp_path, folder, "ship.toml") == folder / "ship.toml"
-    with pytest.raises(RefusedError, match=r"There is no routing team or file 'shap'. There are: ship\."):
+    with pytest.raises(
+        RefusedError, match=r"There is no routing team or file 'shap'. There are: ship, pair\. Describe"
+    ):
         find_team_file(tmp_path, tmp_path, "shap")
     assert list_charters(tmp_path) == ("shop",)
     with pytest.raises(RefusedError, match="It is a routing team: greenroom run --team-file ship"):
@@ -118,8 +120,12 @@ def test_a_team_is_found_by_name_or_path_and_is_no_organisation(tmp_path: Path) 
     assert item.shown.startswith(".greenroom/teams/ship.toml · ann · tools: ask_user, clear_memory, ")
     (folder / "ship.toml").write_text(HEAD)
     assert list_team_items(tmp_path) == ()
-    with pytest.raises(RefusedError, match="Describe one in "):
-        find_team_file(tmp_path / "nowhere", tmp_path, "ship")
+
+
+def test_a_pair_of_coder_and_reviewer_is_built_in(tmp_path: Path) -> None:
+    team = read_team(find_team_file(tmp_path, tmp_path, "pair"), is_own=True)
+    assert [member.name for member in team.routing.members] == ["coder", "reviewer"]
+    assert "patch" not in team.routing.members[1].tools
 
 
 def test_an_unknown_tool_is_named_with_its_agent(tmp_path: Path) -> None:

@@ -33,6 +33,9 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.task import MAX_HOPS, Routing, Task
 
 KIND: Final = "routing"
+BUILT_IN: Final = Path(__file__).parent / "routing"
+"""The teams that come with Greenroom."""
+
 HIGHEST_MAX_HOPS: Final = 200
 MEMORY_TOOLS: Final = ("save_memory", "retrieve_memory", "clear_memory")
 MAX_NAMES_SHOWN: Final = 12
@@ -75,12 +78,14 @@ class RoutingTeam:
 
 def find_team_file(root: Path, folder: Path, text: str) -> Path:
     """Return the file that a name or a path means. Raise `RefusedError` with the known names."""
-    path = charter_path(root, text) if Path(text).name == text and not text.endswith(CHARTER_SUFFIX) else folder / text
-    if path.is_file():
-        return path
+    is_name = Path(text).name == text and not text.endswith(CHARTER_SUFFIX)
+    places = (charter_path(root, text), BUILT_IN / f"{text}{CHARTER_SUFFIX}") if is_name else (folder / text,)
+    found = next((path for path in places if path.is_file()), None)
+    if found is not None:
+        return found
     known = [name for name in list_team_files(root) if is_routing_file(charter_path(root, name))]
-    key = "routing.there_are" if known else "routing.write_one"
-    hint = translate(key, names=", ".join(known), path=charter_path(root, "NAME"))
+    known += sorted(path.stem for path in BUILT_IN.glob(f"*{CHARTER_SUFFIX}"))
+    hint = translate("routing.there_are", names=", ".join(known), path=charter_path(root, "NAME"))
     raise make_refusal("unknown_team", translate("routing.unknown", name=text), hint)
 
 
