@@ -27,7 +27,7 @@ async def test_a_team_of_a_program_passes_a_task_on_and_the_last_text_is_the_ans
     async with Greenroom(in_memory=True, models=model, workspace=tmp_path) as greenroom:
         result = await team.run("Make it red.", greenroom=greenroom)
     assert result.output == "It is red."
-    prompts = {request.purpose.agent: request.messages[0].content for request in model.requests}
+    prompts = {str(request.purpose.agent): request.messages[0].content for request in model.requests}
     assert "Be brief.\n\nYou help." in prompts["bob"]
     assert "execute_script" in prompts["ann"]
     assert "execute_script" not in prompts["bob"]
