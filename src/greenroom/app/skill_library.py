@@ -8,16 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
+import yaml
 from msgspec import Meta
 
 from greenroom.abilities.tools.read_output import present_text
 from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, make_card, read_arguments
+from greenroom.adapters.git.files import write_atomic
 from greenroom.adapters.storage.text_index import SqliteTextIndex, make_temporary_index
 from greenroom.app.agents.discovery import Agents, BrokenAgentFile
-from greenroom.app.agents.specs import list_own_skills
+from greenroom.app.agents.specs import NAME_PATTERN, list_own_skills
 from greenroom.app.messages import translate
+from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SkillSettings
-from greenroom.app.skill_folders import FileSkill, FoundSkills, find_skills
+from greenroom.app.skill_folders import SKILL_FILE, SKILLS_FOLDER, FileSkill, FoundSkills, find_skills
 from greenroom.app.trust import make_skill_check
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.records import evolve
@@ -111,6 +114,19 @@ class WorkspaceSkills:
         if b"\0" in content:
             raise ModelFault(f"{file} is not a text. It is at {skill.folder / file}.")
         return remove_control_characters(content.decode(errors="replace"))
+
+    async def save(self, skill: OfferedSkill) -> str:
+        """Save a skill of the person, and return its path. Raise `WorldFault` if there is another one of its name."""
+        if not NAME_PATTERN.fullmatch(skill.name):
+            raise WorldFault("skills.bad_own_name", name=skill.name[:80])
+        path = config_folder() / SKILLS_FOLDER / skill.name / SKILL_FILE
+        keys = yaml.safe_dump({"name": skill.name, "description": skill.description}, allow_unicode=True, width=10_000)
+        content = f"---\n{keys}---\n{skill.text}\n".encode()
+        if (skill.name in self._skills or path.exists()) and not (path.exists() and path.read_bytes() == content):
+            raise WorldFault("skills.exists", name=skill.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
+        return str(path)
 
 
 def _measure(skill: OfferedSkill) -> int:

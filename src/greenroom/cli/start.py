@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -142,8 +143,9 @@ async def plan_run(
     settings = provisions.loaded_settings.settings
     others = agents.specs if agents is not None else {}
     resolve, language, own = provisions.resolve_alias, settings.language, settings.agents
+    select = partial(select_participants, defaults=own, is_attended=cli.app.is_attended)
     participants = (
-        select_participants(spec, others, resolve, model=model, tools=tools, language=language, defaults=own)
+        select(spec, others, resolve, model=model, tools=tools, language=language)
         if team is None
         else select_team(team.routing, resolve, model=model, tools=tools, language=language)
     )

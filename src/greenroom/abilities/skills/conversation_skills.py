@@ -15,6 +15,7 @@ from greenroom.abilities.skills.filter_tools import FilterToolsSkill, find_chose
 from greenroom.abilities.skills.handoff import ChooseReceiverSkill, HandoffSummarySkill
 from greenroom.abilities.skills.plan_task import PlanTaskSkill
 from greenroom.abilities.skills.prompts.builder import PACK
+from greenroom.abilities.skills.retrospect import KeepSkill, RetrospectSkill
 from greenroom.core.ports.executor import Executor, Outcome, StepContext
 from greenroom.core.ports.model import ChatMessage, ModelRequest, Models, ToolSpec
 from greenroom.core.ports.reply_reader import ReplyReader
@@ -76,6 +77,22 @@ class SummarizeSkill:
         )
 
 
+class EndWorkSkill:
+    """Ends work whose closing steps are done, whether they succeeded or not."""
+
+    type: StepType = "skill"
+    name: str = "end_work"
+    description: str = "End work that is over."
+
+    def terms(self, _: TeamState, __: Step) -> StepTerms:
+        """Return free terms: no model is called."""
+        return StepTerms(effect="pure")
+
+    async def run(self, context: StepContext) -> Outcome:
+        """End the task with what the agent said."""
+        return Outcome(intents=(builtin_calls.build_finish(context.step, context.step.work.text_content),))
+
+
 class CallAgentTool:
     """Returns the answer of another agent. The rules start the step only when the answer, or an error, is there."""
 
@@ -121,4 +138,8 @@ def build_conversation_skills(
     summarize = SummarizeSkill(models, converse.role_factory, converse.transcripts)
     handoffs = (HandoffSummarySkill(models, converse.role_factory, converse.transcripts), ChooseReceiverSkill(models))
     filter_tools, plan_task = FilterToolsSkill(models, tools, filter_above), PlanTaskSkill(models, reader)
-    return (converse, CompactSkill(models), summarize, filter_tools, plan_task, *handoffs, CallAgentTool())
+    retrospect = RetrospectSkill(models, converse.role_factory, converse.transcripts)
+    return (
+        *(converse, CompactSkill(models), summarize, filter_tools, plan_task, *handoffs, CallAgentTool()),
+        *(EndWorkSkill(), *((retrospect, KeepSkill(skills)) if skills is not None else ())),
+    )

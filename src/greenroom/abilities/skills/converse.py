@@ -216,6 +216,7 @@ class Converse:
             loop=transcript.loop_detector.loop if transcript.loop_detector.must_end else None,
             nudges=transcript.nudges,
             misread=transcript.misread_turns,
+            closed=frozenset(transcript.closed),
             has_unread_message=has_unread_message(context.state, context.step),
             reader=self._reader,
             clear=should_clear(role.handoff, transcript, role.size),

@@ -71,8 +71,12 @@ def select_participants(
     tools: bool = True,
     language: str = "",
     defaults: AgentDefaults | None = None,
+    is_attended: bool = False,
 ) -> Participants:
-    """Return an agent and the agents it calls. `resolve_alias` resolves model names; `model` overrides its own."""
+    """Return an agent and the agents it calls. `resolve_alias` resolves model names; `model` overrides its own.
+
+    Only if a person is there (`is_attended`), an agent looks back at its work with them.
+    """
     main_model = resolve_alias(model or read_model_name(spec))
     specs, missing, todo = {spec.name: replace_model(spec, main_model)}, list[str](), list(spec.calls)
     for name in todo:
@@ -90,6 +94,12 @@ def select_participants(
         (AgentId(name), _adapt_spec(member_spec, defaults, tools=tools, language=language))
         for name, member_spec in specs.items()
     ]
+    first, first_spec = members[0]
+    looks_back = first_spec.history.retrospective
+    if looks_back is None and defaults is not None:
+        looks_back = defaults.retrospective
+    history = evolve(first_spec.history, retrospective=bool(looks_back) and is_attended)
+    members[0] = (first, evolve(first_spec, history=history))
     return Participants(members=tuple(members), missing=tuple(missing))
 
 
@@ -123,7 +133,10 @@ def _list_copies(agent: AgentId, spec: AgentSpec) -> Iterator[tuple[AgentId, Age
         name = name_copy(name, depth)
         planner = evolve(spec.planner, depth=depth + 1)
         changes = {"planner": planner, "tools": tools, "turn": turn, "answer": None, "proof": "", "manager": False}
-        yield name, evolve(spec, name=name, history=evolve(spec.history, need_summary=False), **changes)
+        yield (
+            name,
+            evolve(spec, name=name, history=evolve(spec.history, need_summary=False, retrospective=False), **changes),
+        )
 
 
 def read_model_name(spec: AgentSpec) -> str:

@@ -232,12 +232,15 @@ class AgentDefaults:
 
     - `plan`: Whether an agent may split a task, and give the parts to copies of itself. Default: false.
     - `plan_max_depth`: How deep parts are split again. Default: 2.
+    - `retrospective`: Whether an agent asks before the end of its work if you are satisfied, and may propose a skill.
+      Default: false.
     - `filter_tools_above`: An agent with more tools first selects those that its task needs; 0 disables this.
       Default: 30.
     """
 
     plan: bool = False
     plan_max_depth: Annotated[int, msgspec.Meta(ge=1, le=5)] = 2
+    retrospective: bool = False
     filter_tools_above: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 30
 
 

@@ -42,3 +42,7 @@ class SkillLibrary(Protocol):
     async def read(self, name: str, file: str = "") -> str:
         """Return the text of a skill, or of a file in its folder. Raise `ModelFault` if there is none."""
         ...
+
+    async def save(self, skill: OfferedSkill) -> str:
+        """Save a skill of the person, and return its path. Raise `WorldFault` if there is another one of its name."""
+        ...

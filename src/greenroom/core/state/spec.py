@@ -38,12 +38,14 @@ class TurnPolicy:
 class History:
     """When a long conversation is summarised: after `summary_rounds` rounds (0: when the window is full).
 
-    With `need_summary` the work ends with a summary.
+    With `need_summary` the work ends with a summary. With `retrospective` the person is asked before the end whether
+    they are satisfied, and the agent may propose a skill; None stands for the person's settings.
     """
 
     summary_rounds: int = 0
     summary_prompt: str = ""
     need_summary: bool = False
+    retrospective: bool | None = None
 
 
 @record

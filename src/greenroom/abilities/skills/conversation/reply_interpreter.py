@@ -23,13 +23,20 @@ ENDING_CALLS: Final = frozenset({"finish", builtin_calls.ANSWER_CALL})
 SUMMARIZE_SKILL: Final = "summarize"
 """The skill that summarises the work before it ends."""
 
+RETROSPECT_SKILL: Final = "retrospect"
+"""The skill that asks the person and the model what can be learned from the work."""
+
+END_WORK_SKILL: Final = "end_work"
+"""The skill that ends work whose closing steps are done."""
+
 
 @dataclass(slots=True, kw_only=True)
 class ReplyContext:
     """The context of a reply of this `role`. `alone` means that the thread has no other open step.
 
-    In the `last` turn the agent may not act any more, because of a `loop` or the turn limit. `has_unread_message` means
-    that a new message waits in the conversation. `clear`: handing the task over now empties it.
+    `closed` are the closing steps that the task already had. In the `last` turn the agent may not act any more, because
+    of a `loop` or the turn limit. `has_unread_message` means that a new message waits in the conversation. `clear`:
+    handing the task over now empties it.
     """
 
     step: Step
@@ -39,6 +46,7 @@ class ReplyContext:
     loop: LoopKind | None
     nudges: int
     misread: int
+    closed: frozenset[str]
     has_unread_message: bool
     reader: ReplyReader | None
     clear: bool = False
@@ -327,15 +335,30 @@ def _end_work(reply_context: ReplyContext, interpretation: Interpretation, signa
         interpretation.intents.append(builtin_calls.build_response(reply_context.step, signal.text))
     elif not reply_context.role.owns or (signal.source == "answer" and not reply_context.role.unattended):
         return  # in a conversation with a person, a structured answer is a turn like any other
-    elif reply_context.role.spec.history.need_summary and not signal.has_failed:
-        interpretation.works.append(Work(type="skill", executor=SUMMARIZE_SKILL, intention="Sum up the work."))
-    elif reply_context.role.spec.proof and not signal.has_failed:
-        interpretation.works.append(
-            builtin_calls.build_proof_step(
-                reply_context.role.spec.proof, completion.strip_mark(signal.text), signal.files, signal.tests
-            )
-        )
     else:
-        interpretation.intents.append(
-            builtin_calls.build_finish(reply_context.step, completion.strip_mark(signal.text), failed=signal.has_failed)
-        )
+        interpretation.works += _list_closing_works(reply_context, signal)
+        if not interpretation.works:
+            text = completion.strip_mark(signal.text)
+            interpretation.intents.append(
+                builtin_calls.build_finish(reply_context.step, text, failed=signal.has_failed)
+            )
+
+
+def _list_closing_works(reply_context: ReplyContext, signal: CompletionSignal) -> list[Work]:
+    """List the steps between the end of an agent's work and the end of its task. The last one ends the task."""
+    spec, text = reply_context.role.spec, completion.strip_mark(signal.text)
+    if signal.has_failed:
+        return []
+    closing = ((RETROSPECT_SKILL, spec.history.retrospective, "Look back at the work."),)
+    works = [
+        Work(type="skill", executor=name, intention=intention)
+        for name, is_wanted, intention in closing
+        if is_wanted and name not in reply_context.closed
+    ]
+    if spec.history.need_summary:
+        works.append(Work(type="skill", executor=SUMMARIZE_SKILL, intention="Sum up the work."))
+    elif spec.proof:
+        works.append(builtin_calls.build_proof_step(spec.proof, text, signal.files, signal.tests))
+    elif works:
+        works.append(Work(type="skill", executor=END_WORK_SKILL, intention="End the work.", text_content=text))
+    return works

@@ -63,6 +63,9 @@ PLAN_CALL_PREFIX: Final = "plan-"
 INTERRUPTION_MARK: Final = " […]"
 """Marks the end of the agent's own text when a person interrupted it."""
 
+ONCE_PER_TASK: Final = frozenset({"retrospect"})
+"""Skills that run once before the end of a task, even if its proof fails and the work goes on."""
+
 MAX_CACHED_TRANSCRIPTS: Final = 4096
 """Maximum number of threads in the cache. Other threads are read again."""
 
@@ -73,7 +76,7 @@ MAX_BYTES_PER_TOKEN: Final = 8
 """Upper estimate. A provider that reports fewer tokens has not counted everything."""
 
 
-SIDE_QUESTIONS: Final = ("filter_tools", HANDOFF_SUMMARY_SKILL, CHOOSE_RECEIVER_SKILL)
+SIDE_QUESTIONS: Final = ("filter_tools", "keep_skill", HANDOFF_SUMMARY_SKILL, CHOOSE_RECEIVER_SKILL)
 """Skills that ask a model beside the conversation: it does not hold their answers."""
 
 
@@ -82,7 +85,8 @@ class Transcript:
 
     `native`: calls and results are sent as such, otherwise as text. `turns` counts all turns. Since the last request,
     `rounds` counts turns with calls and `nudges` turns with text only. `returned` is a tool result that replaces the
-    agent's next reply. `size` is the size of its text in bytes.
+    agent's next reply. `closed` are the skills that ran before the end of the task. `size` is the size of its text in
+    bytes.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class Transcript:
             self.failed_compactions
         ) = 0
         self.returned: str | None = None
+        self.closed = set[str]()
         self.loop_detector = LoopDetector()
         self.size = self._media_size = 0
         self._counted = self._uncounted = self._steps_read = self._first_ended_in = 0
@@ -151,6 +156,8 @@ class Transcript:
             if not self.failed_compactions:  # the provider counted another conversation before
                 self.turns_since_compaction, self._counted, self._uncounted = 0, 0, self.size + self._media_size
             return
+        if step.work.executor in ONCE_PER_TASK:
+            self.closed.add(step.work.executor)
         messages = render_messages(step, native=self.native, language=self.language, media=self._media)
         self._append_messages(messages, step.work.media_tokens)
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
