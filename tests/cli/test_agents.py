@@ -10,12 +10,13 @@ import pytest
 from greenroom.adapters.storage.sqlite.log import SqliteLog
 from greenroom.app.agents.specs import OWN_KEYS
 from greenroom.app.teams.profiles import SPECIALISTS
+from greenroom.cli.start import DESK_AGENTS
 from tests.app.teams.past_runs import created, worked, write_run
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type
 
-PAGE = Path(__file__).parents[2] / "docs" / "howto" / "agents.md"
-BUILT_IN = ["coder", "assistant", *SPECIALISTS]
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "agent-keys.md"
+BUILT_IN = ["coder", "assistant", *DESK_AGENTS, *SPECIALISTS]
 BAD = "---\ntemprature: 1\n---\nx"
 CLAUDES = "---\nname: docs\ndescription: Writes docs.\ntools: Read, mcp__x\ncolor: red\n---\nYou write docs."
 LEAD = """\

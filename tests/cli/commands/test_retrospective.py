@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from greenroom.cli.exit_codes import Exit
 from greenroom.core.ports.model import Failed
-from greenroom.testing.scripted import Cue
+from greenroom.testing.scripted import Cue, ReplyMaker
 from tests.cli.commands.conftest import Script
 from tests.cli.conftest import Type
 
@@ -29,7 +29,7 @@ def looks_back(shop: Path, script: Script, greenroom: Type) -> Callable[..., Any
     (shop / ".greenroom" / "agents").mkdir(parents=True)
     text = "---\ntools: [read_code]\n{keys}\n---\nDo it.\n"
 
-    def run(reply: object, *options: str, keys: str = "use_analysis: true") -> Any:
+    def run(reply: ReplyMaker, *options: str, keys: str = "use_analysis: true") -> Any:
         (shop / ".greenroom" / "agents" / "ann.md").write_text(text.format(keys=keys))
         assert greenroom("trust", "--yes").code == 0
         script([Cue(skill="retrospect", reply=reply), Cue(skill="summarize", reply="Short."), Cue(reply="It is done.")])
@@ -66,7 +66,7 @@ def test_a_skill_is_proposed_after_the_persons_answer_and_saved_only_with_consen
 @pytest.mark.req("AG-105")
 @pytest.mark.parametrize("reply", [Failed(kind="filter", why="No."), "Nothing to learn."])
 def test_finished_work_ends_as_such_although_the_retrospective_fails_or_finds_nothing(
-    looks_back: Callable[..., Any], greenroom: Type, reply: object
+    looks_back: Callable[..., Any], greenroom: Type, reply: ReplyMaker
 ) -> None:
     assert looks_back(reply).code == Exit.WAITING
     assert greenroom("answer", "last", "yes").code == 2, "the question needs words"
@@ -101,9 +101,10 @@ def test_a_skill_of_a_person_is_never_replaced(looks_back: Callable[..., Any], g
     saved(tmp_path).parent.mkdir(parents=True)
     saved(tmp_path).write_text("---\ndescription: Mine.\n---\nMine.\n")
     assert looks_back(PROPOSAL).code == Exit.WAITING
-    for word in ("fine", "yes"):
-        assert greenroom("answer", "last", word).code in (0, Exit.WAITING)
-        ended = greenroom("resume", "last")
-    assert ended.code == 0
+    ended = [
+        greenroom(*words)
+        for words in (["answer", "last", "fine"], ["resume", "last"], ["answer", "last", "yes"], ["resume", "last"])
+    ]
+    assert ended[-1].code == 0
     assert "Mine." in saved(tmp_path).read_text()
-    assert "There is already a skill 'rates'" in cast("str", greenroom("events", "last").out)
+    assert "There is already a skill 'rates'" in greenroom("events", "last").out
