@@ -168,7 +168,7 @@ command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
 demo | ask | plan | replan | batch | compare | conflicts | report | run | chat | research | artifacts | org | inbox | send | doctor | runs | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
-diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | skills | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
+diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | skills | memory | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'
     [ "$command" != demo ] || keep_bytecode # seven processes

@@ -158,7 +158,8 @@ class MemoryFiles:
             is_known = self._read_at.get(folder) == folder.stat().st_mtime_ns
             while not self._write(folder, memory):
                 memory = evolve(memory, memory_id=memory_id(0, memory.memory_id))
-            self._get_index().replace(str(folder), [self._describe(_find_path(folder, memory.memory_id))])
+            saved = self._describe(_find_path(folder, memory.memory_id))
+            self._get_index().replace(str(folder), [saved] if saved is not None else [])
             if is_known:
                 self._read_at[folder] = folder.stat().st_mtime_ns
         self.remove(memory.type, memory.merged_from, agent)
@@ -172,7 +173,7 @@ class MemoryFiles:
             draft.unlink(missing_ok=True)
         elif path.exists():
             known = self._read(path)
-            return known is not None and known.content == memory.content
+            return known is not None and (known.content, known.merged_from) == (memory.content, memory.merged_from)
         entry.seal = self._seal(entry) if memory.type == PROJECT else ""
         try:
             _write_new(draft, msgspec.json.format(msgspec.json.encode(entry)) + b"\n")
@@ -222,22 +223,26 @@ class MemoryFiles:
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise WorldFault("memory.unreadable", path=str(path), why=str(error)) from None
         memory = evolve(from_entry(entry), memory_id=MemoryId(path.stem))
-        return evolve(memory, origins=merge_labels((FOREIGN,), memory.origins)) if self._is_foreign(entry) else memory
+        if not self._is_foreign(path, entry):
+            return memory
+        return evolve(memory, type=PROJECT, origins=merge_labels((FOREIGN,), memory.origins))
 
-    def _is_foreign(self, entry: MemoryEntry) -> bool:
+    def _is_foreign(self, path: Path, entry: MemoryEntry) -> bool:
         """Return whether a memory of the project was not saved on this machine in this form."""
-        return entry.type == PROJECT and not hmac.compare_digest(entry.seal, self._seal(entry))
+        is_own = self._project is None or not path.is_relative_to(self._project)
+        return not is_own and not hmac.compare_digest(entry.seal.encode(), self._seal(entry).encode())
 
-    def _describe(self, path: Path) -> Document:
-        """Return the document of a file. Its stamp ends with the digest of a memory that has no valid seal."""
+    def _describe(self, path: Path) -> Document | None:
+        """Return the document of a file. Its stamp ends with the digest of a foreign memory."""
         status, memory, digest = path.stat(), self._read(path), ""
-        if memory is not None and FOREIGN in memory.origins:
+        if memory is None:
+            return None
+        if FOREIGN in memory.origins:
             content = path.read_bytes()
-            is_foreign = self._is_foreign(msgspec.json.decode(content, type=MemoryEntry))
+            is_foreign = self._is_foreign(path, msgspec.json.decode(content, type=MemoryEntry))
             digest = hashlib.sha256(content).hexdigest() if is_foreign else ""
         stamp = f"{status.st_mtime_ns}:{status.st_size}:{digest}"
-        text, tags = ("", ()) if memory is None else (memory.content, memory.tags)
-        return Document(key=path.stem, text=text, tags=tags, stamp=stamp)
+        return Document(key=path.stem, text=memory.content, tags=memory.tags, stamp=stamp)
 
     def _refresh(self, folder: Path) -> str:
         """Bring the index up to date with the files of a folder. Return the collection."""
@@ -246,16 +251,22 @@ class MemoryFiles:
             changed_at = folder.stat().st_mtime_ns if folder.is_dir() else 0
             if self._read_at.get(folder) == changed_at:
                 return collection
-            known, changed = dict(self._get_index().get_stamps(collection)), list[Path]()
-            items = (item for item in (os.scandir(folder) if changed_at else ()) if _FILE_NAME.fullmatch(item.name))
-            for item in (item for item in items if item.is_file(follow_symlinks=False)):
-                status, old = item.stat(), known.pop(item.name.removesuffix(".json"), "")
+            known, documents = dict(self._get_index().get_stamps(collection)), list[Document | None]()
+            for path in self._list_paths(folder):
+                status, old = path.stat(), known.pop(path.stem, "")
                 if not old.startswith(f"{status.st_mtime_ns}:{status.st_size}:"):
-                    changed.append(Path(item.path))
-            self._get_index().replace(collection, map(self._describe, changed))
+                    documents.append(self._describe(path))
+                    known[path.stem] = old
+            new = [document for document in documents if document is not None]
             self._get_index().remove(collection, known)
+            self._get_index().replace(collection, new)
             self._read_at[folder] = changed_at
         return collection
+
+    def _list_paths(self, folder: Path) -> list[Path]:
+        items = os.scandir(folder) if folder.is_dir() else ()
+        named = (item for item in items if _FILE_NAME.fullmatch(item.name))
+        return [Path(item.path) for item in named if item.is_file(follow_symlinks=False)]
 
     def list_foreign(self) -> Mapping[str, str]:
         """Return the digest of each memory that came with the repository."""
@@ -263,6 +274,17 @@ class MemoryFiles:
             return {}
         stamps = self._get_index().get_stamps(self._refresh(self.find_folder(PROJECT)))
         return {name: digest for name, stamp in sorted(stamps.items()) if (digest := stamp.rpartition(":")[2])}
+
+    def list_faults(self, type_: MemoryType, agent: str = "") -> list[str]:
+        """Return why files in the folder of a scope are no memories."""
+        folder, faults = self.find_folder(type_, agent), list[str]()
+        known = self._get_index().get_stamps(self._refresh(folder))
+        for path in self._list_paths(folder):
+            try:
+                _ = path.stem in known or self.read_file(path)
+            except WorldFault as fault:
+                faults.append(str(fault))
+        return faults
 
     def find(
         self,
