@@ -100,13 +100,12 @@ async def test_the_new_memory_takes_the_place_of_the_old_ones_and_undo_brings_th
     assert MemoryOrganizer(again, PROJECT, 0).undo() == []
 
 
+BODIES = ("- a", "content: x", "content: ''\ntags: [a]", "content: x\ntags: a", "content: x\ntags: [['a']]")
+BODIES += ("content: x\ntags: ['']", "content: *x\ntags: [a]", "content: [x]\ntags: [a]")
+
+
 @pytest.mark.req("AG-92")
-@pytest.mark.parametrize(
-    "text",
-    ["", "no block", "<merged_memory>\n- a\n</merged_memory>", "<merged_memory>\ncontent: x\n</merged_memory>"]
-    + [f"<merged_memory>\ncontent: {content}\ntags: {tags}\n</merged_memory>" for content, tags in (
-        ("''", "[a]"), ("x", "a"), ("x", "[['a']]"), ("x", "['']"), ("*x", "[a]"), ("[x]", "[a]"))],
-)  # fmt: skip
+@pytest.mark.parametrize("text", ["", "no block", *(f"<merged_memory>\n{body}\n</merged_memory>" for body in BODIES)])
 def test_an_answer_that_is_no_memory_is_a_fault_of_the_model(text: str) -> None:
     with pytest.raises(ModelFault):
         parse_merged(text)

@@ -47,10 +47,10 @@ def group_memories(memories: Iterable[Memory], min_overlap: int) -> list[list[Me
             near = (name for tag in tags[seed] for name in by_tag[tag] if name in left and seed in left)
             shared = Counter(near)
             group = [left[name] for name in sorted(shared, reverse=True) if shared[name] >= overlap]
-            for part in _split_group(group) if len(group) > 1 else ():
-                groups.append(part)
-                for memory in part:
-                    del left[memory.memory_id]
+            parts = _split_group(group)
+            groups += parts
+            for name in [memory.memory_id for part in parts for memory in part]:
+                del left[name]
     return groups
 
 

@@ -276,7 +276,7 @@ class MemoryFiles:
         return {name: digest for name, stamp in sorted(stamps.items()) if (digest := stamp.rpartition(":")[2])}
 
     def list_faults(self, type_: MemoryType, agent: str = "") -> list[str]:
-        """Return why files in the folder of a scope are no memories."""
+        """Return why files in the folder of a scope cannot be read as memories."""
         folder, faults = self.find_folder(type_, agent), list[str]()
         known = self._get_index().get_stamps(self._refresh(folder))
         for path in self._list_paths(folder):
