@@ -100,7 +100,13 @@ async def test_the_new_memory_takes_the_place_of_the_old_ones_and_undo_brings_th
     assert MemoryOrganizer(again, PROJECT, 0).undo() == []
 
 
-BODIES = ("- a", "content: x", "content: ''\ntags: [a]", "content: x\ntags: a", "content: x\ntags: [['a']]")
+BODIES: tuple[str, ...] = (
+    "- a",
+    "content: x",
+    "content: ''\ntags: [a]",
+    "content: x\ntags: a",
+    "content: x\ntags: [['a']]",
+)
 BODIES += ("content: x\ntags: ['']", "content: *x\ntags: [a]", "content: [x]\ntags: [a]")
 
 
