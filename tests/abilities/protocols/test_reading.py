@@ -6,7 +6,6 @@ from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection
 from greenroom.abilities.protocols.strict_json import ParseError, find_json_error
 from greenroom.abilities.protocols.strict_yaml import load
 from greenroom.abilities.protocols.text_calls import read, write
-from greenroom.abilities.protocols.xml_tool import route_reply
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from tests.abilities.protocols.house import AGENTS, ALL, TOOLS
 
@@ -55,25 +54,20 @@ def test_a_reply_without_a_block_is_nothing() -> None:
     assert reading("All is well.") == NoBlock(said="All is well.")
 
 
-@pytest.mark.req("AF-26", "AF-22", "AF-47")
+@pytest.mark.req("AF-26", "AF-47")
 def test_an_xml_tool_call_has_a_name_and_params() -> None:
-    assert route_reply(reading(XML)) == {"type": "tool_call", "tool_name": "look", "params": {"path": "a.py"}}
+    found = reading(XML)
+    assert isinstance(found, BlockCall)
+    assert found.call == ToolCall(call_id="", name="look", arguments={"path": "a.py"})
 
 
-@pytest.mark.req("AF-23", "AF-46")
+@pytest.mark.req("AF-46")
 def test_a_call_of_call_subagent_leads_to_that_agent() -> None:
     found = reading(DELEGATES)
     assert isinstance(found, BlockCall)
     assert found.call == ToolCall(
         call_id="", name="call_subagent", arguments={"agent_name": "bob", "instruction": "Find it."}
     )
-    assert route_reply(found) == {"type": "subagent", "target": "bob", "instruction": "Find it."}
-
-
-@pytest.mark.req("AF-24")
-@pytest.mark.parametrize("text", ["Done.", f"{XML}\n{XML}"])
-def test_without_a_call_there_is_no_routing(text: str) -> None:
-    assert route_reply(reading(text)) is None
 
 
 @pytest.mark.req("AF-45")

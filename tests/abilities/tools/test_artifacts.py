@@ -11,18 +11,15 @@ import pytest
 from greenroom.abilities.tools.artifacts import CreateArtifactTool, UpdateArtifactTool, build_artifact_tools
 from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.adapters.files.local_files import LocalFiles
-from greenroom.app.designs.artifactflow import LeadAgent
 from greenroom.app.toolset.pipeline import ToolPipeline
 from greenroom.core.base.ids import AgentId
 from greenroom.core.ports.executor import Outcome, StepContext
 from greenroom.core.rules.intents import AddAgent, AddParticipants, QueueSteps
 from greenroom.core.state.knowledge import Artifact, ArtifactWritten
-from greenroom.core.state.knowledge import describe_artifact as told_of
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Work
 from greenroom.policy.policy import build_rules_policy
 from tests.abilities.tools.calling import T1, Caller, caller
-from tests.app.designs.artifactflow.house import lead, sections
 
 BOB = AgentId("bob")
 PLAN = "- [ ] look\n- [ ] write\n- [ ] report\n"
@@ -237,16 +234,3 @@ async def test_nobody_is_asked_and_nothing_outside_is_touched() -> None:
         assert "Example: {" in tool.description
     async with caller([ToolPipeline(tool, policy) for tool in build_artifact_tools()]) as ann:
         assert "Version 1" in await ann.output("create_artifact", id="x", content="y\n")
-
-
-@pytest.mark.req("AF-54")
-def test_the_tools_that_a_lead_requires_are_there() -> None:
-    ours = {tool.name for tool in build_artifact_tools()}
-    assert ours == {name for name in LeadAgent.default_config().required_tools if name.endswith("_artifact")}
-
-
-@pytest.mark.req("AF-65")
-async def test_the_inventory_of_a_task_is_what_a_lead_is_told(plan: Caller) -> None:
-    here = [told_of(one) for one in (await plan.runtime.state(plan.team)).list_artifacts(T1)]
-    context = sections(lead().build_system_prompt({"artifacts_inventory": here}))["current_context"]
-    assert "- task_plan · Plan · text/markdown · version 1 by ann" in context

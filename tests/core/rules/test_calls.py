@@ -7,6 +7,7 @@ import pytest
 from greenroom.core.base.ids import AgentId, StepId, WaitingId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules import intents as i
+from greenroom.core.state.spec import Cooperation
 from greenroom.core.state.step import Step, StepTerms, Work
 from tests.core.house import ANN, BOB, BOSS, CY, HUE, PIA, S1, T1, T2, House, plan, question, reply, skill, thread, tool
 
@@ -327,3 +328,37 @@ def test_where_nothing_of_the_way_is_left_it_goes_where_all_go_that_jump() -> No
     house.do(i.SendMessage(task_id=T1, receiver=(PIA,), message="And?", need_reply=True), by=HUE)
     house.run(PIA, once_more(skill("send_message", house.texts(PIA)[0])))
     assert [house.state.steps[name].answers is None for name in house.agent(PIA).todo] == [True, False]
+
+
+def asked_at_once(count: int, *, at_once: int | None) -> House:
+    """Return a house in which Ann asks Bob so many things in one reply. Bob can do `at_once` of them."""
+    house = House.furnished()
+    if at_once is not None:
+        spec = evolve(house.agent(BOB).spec, cooperation=Cooperation(concurrency=at_once))
+        house.do(i.ChangeAgent(agent_id=BOB, spec=spec))
+    asked = [evolve(question(BOB), call_id=f"c{number}", delivery="call") for number in range(count)]
+    return house.queue(ANN).run(ANN, *asked)
+
+
+def test_an_agent_that_can_do_several_things_at_once_gets_copies() -> None:
+    house = asked_at_once(4, at_once=3)
+    names = [name for name in house.state.agents if name.startswith("bob")]
+    assert sorted(names) == ["bob", "bob-2", "bob-3"]
+    assert [len(house.todo(AgentId(name))) for name in sorted(names)] == [2, 1, 1]
+    assert {house.agent(AgentId(name)).spec for name in names} == {house.agent(BOB).spec}
+    assert set(names) <= set(house.task().group)
+
+
+def test_a_copy_that_is_free_again_is_called_before_another_one_is_added() -> None:
+    house = asked_at_once(2, at_once=5)
+    for waiting, wait in tuple(house.state.waits.items()):
+        house.run(wait.on, reply(waiting, ANN))
+    house.queue(ANN).run(ANN, evolve(question(BOB), call_id="c9", delivery="call"))
+    assert sorted(name for name in house.state.agents if name.startswith("bob")) == ["bob", "bob-2"]
+
+
+@pytest.mark.parametrize("at_once", [None, 1])
+def test_an_agent_that_does_one_thing_at_a_time_has_no_copies(at_once: int | None) -> None:
+    house = asked_at_once(2, at_once=at_once)
+    assert [name for name in house.state.agents if name.startswith("bob")] == ["bob"]
+    assert len(house.todo(BOB)) == 2

@@ -24,12 +24,10 @@ from greenroom.abilities.protocols.blocks import (
 from greenroom.abilities.protocols.calls import CallRequest, reject_block, render_json, resolve_call
 from greenroom.abilities.protocols.parse_result import (
     Block,
-    BlockCall,
     BlockEnd,
     BlockRejection,
     CallDraft,
     ParseContext,
-    ParsedReply,
     ProtocolName,
 )
 from greenroom.abilities.protocols.strict_json import ParseError, decode
@@ -116,17 +114,6 @@ class XmlToolCalls:
             raise ParseError("there is something behind the parameters.")
         unended = not (block.sure or (block.tagged and form.whole))
         return CallRequest(tag=self.tag, name=form.name, arguments=form.params, raw=True, unended=unended)
-
-
-def route_reply(reply: ParsedReply) -> Data | None:
-    """Return the next node in ArtifactFlow's terms: a tool, a sub-agent, or None if the agent is done."""
-    if not isinstance(reply, BlockCall):
-        return None
-    call = reply.call
-    if call.name != "call_subagent":
-        return {"type": "tool_call", "tool_name": call.name, "params": call.arguments}
-    arguments = call.arguments
-    return {"type": "subagent", "target": arguments.get("agent_name"), "instruction": arguments.get("instruction")}
 
 
 def _parse_form(text: str, start: int) -> XmlForm:

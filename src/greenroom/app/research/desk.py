@@ -62,7 +62,10 @@ class ReadingPolicy:
 
 
 async def make_research_capabilities(app: AppContext, team: Team) -> Capabilities:
-    """Make the capabilities of a research run: those of a conversation, with pages that are fetched once."""
+    """Make the capabilities of a research run: those of a conversation, with pages that are fetched once.
+
+    The notes of the project are left out: they are private, and research needs none.
+    """
 
     async def load() -> Sequence[Step]:
         steps = (step for step in await app.steps(team.team_id) if step.work.executor == FETCH_NAME)
@@ -72,9 +75,8 @@ async def make_research_capabilities(app: AppContext, team: Team) -> Capabilitie
         return PageArchive(fetcher, load, SystemClock(), delay=app.settings.web.delay)
 
     tools = app.toolset(Path(team.workspace), read_pages=read_pages, wrap_policy=ReadingPolicy)
-    skills = build_conversation_skills(
-        app, tools.specs, reader=TextReader(), project=app.notes(), filter_above=app.settings.agents.filter_tools_above
-    )
+    above = app.settings.agents.filter_tools_above
+    skills = build_conversation_skills(app, tools.specs, reader=TextReader(), filter_above=above)
     return Capabilities((*skills, *tools.executors), on_close=tools.close, approvals_expire=app.get_approval_timeout())
 
 

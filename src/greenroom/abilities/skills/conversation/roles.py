@@ -213,5 +213,7 @@ def _describe_other_agent(state: TeamState, name: str) -> OtherAgent:
         found = next((agent for agent in state.agents.values() if name == agent.spec.name), None)
     spec = found.spec if found is not None else None
     return OtherAgent(
-        name=found.agent_id if found else name, description=(spec.description or spec.role) if spec else ""
+        name=found.agent_id if found else name,
+        description=(spec.description or spec.role) if spec else "",
+        capabilities=spec.capabilities if spec else (),
     )

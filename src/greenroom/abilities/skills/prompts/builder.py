@@ -36,6 +36,7 @@ class OtherAgent:
 
     name: str
     description: str = ""
+    capabilities: tuple[str, ...] = ()
 
 
 @record

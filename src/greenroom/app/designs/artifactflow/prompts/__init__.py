@@ -1,1 +1,0 @@
-"""The prompts of ArtifactFlow's agents, in every language."""
