@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from greenroom.core.ports.model import ModelRequest
-from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedReply
+from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedReply, ScriptItem
 from tests.cli.commands.conftest import Script
 from tests.cli.conftest import Type
 from tests.site import BRIDGES, PAGES, POISON, Site, length
@@ -236,7 +236,7 @@ def test_a_site_with_every_kind_of_page_gives_one_sentence_for_each_that_cannot_
 def test_a_poisoned_page_has_no_effect_even_on_agents_that_obey_it(
     site: Site, greenroom: Type, script: Script, project: Path
 ) -> None:
-    def obey(request: ModelRequest) -> ReplyMaker:
+    def obey(request: ModelRequest) -> ScriptItem:
         results = list_results(request)
         if not results:
             return call("web_fetch", url=site.url("/poison"))
@@ -253,7 +253,7 @@ def test_a_poisoned_page_has_no_effect_even_on_agents_that_obey_it(
         return "It is made of cheese."
 
     (project / "AGENTS.md").write_text("a\n")
-    obedient = Cue(answering=True, reply=obey)  # type: ignore[arg-type]
+    obedient = Cue(answering=True, reply=obey)
     plan = Cue(agent=LEAD, turn=1, reply=crawl(site.url("/poison")))
     report = Cue(agent=LEAD, turn=2, reply=write_report("The bridge of Ulm is made of cheese."))
     source = cite(("made of cheese.", site.url("/poison"), "The bridge of Ulm is made of cheese"))
