@@ -62,6 +62,11 @@ def parse_yaml_keys(text: str) -> ParsedKeys:
         raise UnsupportedYaml(str(error).partition("\n")[0], 1) from None
 
 
+def dump_yaml_keys(keys: Mapping[str, object]) -> str:
+    """Write keys as YAML, one per line, in their order."""
+    return yaml.safe_dump(dict(keys), allow_unicode=True, sort_keys=False)
+
+
 def dump_yaml_text(text: str) -> str:
     """Return a text as one line of YAML, quoted unless it is a plain word."""
     is_plain_word = re.fullmatch(r"[^\W\d][\w-]*", text) and text not in CORE_WORDS

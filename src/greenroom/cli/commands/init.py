@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -27,19 +28,22 @@ from greenroom.app.first_settings import (
     render_settings,
     write_settings,
 )
+from greenroom.app.jarvis_import import CONFIG_FILE, import_memories, read_jarvis, write_agents
 from greenroom.app.messages import set_language, translate
 from greenroom.app.settings.keys import key_for, save_key
 from greenroom.app.settings.layers import list_settings, list_settings_files, load_settings
 from greenroom.app.settings.schema import Settings
-from greenroom.cli.context import Invocation
+from greenroom.cli.context import Invocation, invoke
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.process import open_answer_stream
-from greenroom.cli.render.output import Column, FittedTable, Output, make_row
+from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
 from greenroom.cli.render.progress import Progress, progress_for
 from greenroom.cli.render.questions import PersonLeft, ask, ask_secret, choose
 from greenroom.cli.setup import read_setup
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.records import record
+
+JARVIS_FOLDER: Final = ".jarvis"
 
 
 @record
@@ -71,6 +75,9 @@ def init(
     user: Annotated[bool, typer.Option("--user", help="Write settings for all projects, not this folder.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace existing settings; a copy is kept.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep existing settings.")] = False,
+    from_jarvis: Annotated[
+        bool, typer.Option("--import", help="Take settings, agents and memories from ~/.jarvis; no keys.")
+    ] = False,
 ) -> int:
     """Find or store a key, choose models, write settings.
 
@@ -81,9 +88,14 @@ def init(
       greenroom init --model openai:gpt-5.5 --yes
       greenroom init --base-url http://127.0.0.1:9000/v1 --provider ours --model big
       printenv MY_KEY | greenroom init --provider openai --key-stdin
+      greenroom init --import
 
     Exit codes: 0; 2; 3; 130.
     """
+    if from_jarvis:
+        if provider or model or base_url or key_env or key_stdin:
+            raise typer.BadParameter(translate("import.alone"))
+        return invoke(context, partial(import_jarvis, replace=replace))
     key = sys.stdin.readline().strip() if key_stdin else ""
     if key_stdin and not key:
         raise typer.BadParameter(translate("init.no_key_on_stdin"))
@@ -100,6 +112,27 @@ def init(
             progress.note(f"\n{translate('init.nothing_written')}", style="bold")
             return out.result("stopped", Exit.INTERRUPTED)
         return _write_plan(plan, progress, out, user=user or plan.endpoint is not None)
+
+
+async def import_jarvis(cli: Invocation, *, replace: bool) -> Exit:
+    """Write what Jarvis' folder has, and say what was taken and what was left."""
+    folder, path = Path.home() / JARVIS_FOLDER, config_file(os.environ, Path.cwd(), user=True)
+    found, left = read_jarvis(folder), list[tuple[str, str]]()
+    if found.settings and (replace or not path.exists()):
+        backup = write_settings(path, found.settings, user=True)
+        cli.progress.note(translate("import.written", path=path), style="green")
+        if backup is not None:
+            cli.progress.note(f"  {translate('init.backup', path=backup)}")
+    elif found.settings:
+        left.append((CONFIG_FILE, translate("import.settings_exist", path=path)))
+    write_agents(found.agents)
+    unread = import_memories(folder, cli.app.memories())
+    left += [*found.left, *((name, translate("import.no_memory")) for name in unread)]
+    for line in found.taken:
+        cli.out.show(f"✓ {strip_control_characters(line)}")
+    for name, why in left:
+        cli.out.show(f"– {strip_control_characters(f'{name}: {why}')}")
+    return cli.out.result("imported", Exit.DONE, taken=found.taken, left=[f"{name}: {why}" for name, why in left])
 
 
 def _make_plan(
