@@ -13,6 +13,7 @@ from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedModel
 from tests.cli.commands.conftest import Script
 from tests.cli.conftest import Type
 from tests.e2e.terminal import Ended
+from tests.tiers import has_bubblewrap
 
 TEAM = """kind = "routing"
 main_agent = "lead"
@@ -91,6 +92,7 @@ def _desk(greenroom: Type, script: Script, project: Path) -> Desk:
     return Desk(greenroom, script, project)
 
 
+needs_sandbox = pytest.mark.skipif(not has_bubblewrap(), reason="bubblewrap is not installed")
 SUMMARY = Cue(skill="handoff_summary", reply="The plan is made.")
 
 
@@ -315,3 +317,19 @@ def test_options_that_contradict_a_team_file_are_refused(greenroom: Type, projec
     assert greenroom("run", "x", "--team-file", "a", "--team").code == 2
     unknown = greenroom("run", "x", "--team-file", "ship")
     assert "There is no routing team or file 'ship'." in unknown.err
+
+
+@needs_sandbox
+@pytest.mark.req("MA-10", "MA-60")
+def test_a_pair_changes_a_repository_and_the_change_is_judged_at_the_end(
+    greenroom: Type, script: Script, shop: Path
+) -> None:
+    call = '<REWRITE file="shop/tax.py">\ndef tax(x):\n    return x * 0.2\n</REWRITE>'
+    cues = [*turns("coder", call, send("reviewer", "I wrote shop/tax.py.")), *turns("reviewer", "It is good."), SUMMARY]
+    script(cues)
+    ended = greenroom("run", "--team-file", "pair", "add tax", "--yes", "--allow-unverified", "--max-cost", "none")
+    assert ended.out.strip() == "It is good."
+    assert ended.code == 0, ended.err
+    assert not (shop / "shop" / "tax.py").exists()
+    assert greenroom("apply", "last").code == 0
+    assert "def tax" in (shop / "shop" / "tax.py").read_text()
