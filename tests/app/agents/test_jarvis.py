@@ -9,7 +9,7 @@ import pytest
 from greenroom import Agent, ApprovalRequest, Done, Greenroom, GreenroomError, TeamId, WorldFault, tool
 from greenroom.abilities.tools.tool import DEFAULT_TOOLS
 from greenroom.app.agents.coder import CODER_TOOLS, build_coder
-from greenroom.testing.scripted import ScriptedModel, ScriptItem
+from greenroom.testing.scripted import Cue, ScriptedModel, ScriptItem
 
 
 @pytest.fixture(name="folder", autouse=True)
@@ -140,3 +140,24 @@ def test_a_code_agent_has_the_instructions_and_tools_of_the_coder_and_its_own_af
     assert agent.spec.llm_config == {"model": "strong"}
     assert load(folder, "agent_type: code", "use_tools: [read_code]").spec.tools[:1] == ("read_code",)
     assert load(folder, "agent_type: normal").spec == load(folder).spec
+
+
+@pytest.mark.req("AG-3", "AG-13", "AG-167", "AG-185", "AG-186")
+async def test_an_agent_survives_empty_replies_long_output_a_long_history_and_failing_callbacks(folder: Path) -> None:
+    (folder / "long.txt").write_text("\n".join(f"line {number}" for number in range(9_000)), encoding="utf-8")
+    agent, heard = load(folder, "auto_summary_rounds: 2"), list[str]()
+
+    def break_down(**_: object) -> None:
+        heard.append("called")
+        raise RuntimeError("broken")
+
+    read = block("execute_script", '{"script": "cat long.txt"}')
+    model = ScriptedModel([Cue(skill="compact", reply="It read a long file."), "", read, PAY, DONE])
+    async with Greenroom(in_memory=True, models=model, workspace=folder, approve=lambda _: True) as greenroom:
+        greenroom.events.subscribe("after_tool_call", break_down)
+        greenroom.events.subscribe("before_history_clear", break_down)
+        assert (await greenroom.run(agent, "Go.")).text == "Done."
+    assert len(heard) == 3
+    texts = ["\n".join(message.content for message in request.messages) for request in model.requests]
+    assert any("line 0\n" in text and "line 8999" in text and "line 4000\n" not in text for text in texts)
+    assert "It read a long file." in texts[-1]

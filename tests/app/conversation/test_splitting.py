@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from greenroom import Agent, Greenroom, Limits, ModelRequest, RefusedError, tool
+from greenroom.app.agents.specs import parse_spec
+from greenroom.app.conversation.start import select_participants
+from greenroom.app.settings.schema import AgentDefaults
 from greenroom.core.ports.model import Failed
 from greenroom.testing.scripted import Cue, ScriptedCall, ScriptedModel, ScriptItem
 
@@ -162,3 +165,16 @@ async def test_copies_spend_from_the_budget_of_the_run(tmp_path: Path) -> None:
         with pytest.raises(RefusedError, match="reached a limit"):
             await greenroom.run(agent, "x" * 20_000)
     assert len(model.requests) < 5
+
+
+@pytest.mark.req("AG-153", "AG-177", "AG-178")
+@pytest.mark.parametrize(
+    ("keys", "copies"), [({}, 1), ({"plan": False}, 0), ({"plan": True}, 1), ({"plan": True, "plan_max_depth": 3}, 3)]
+)
+def test_the_settings_say_whether_agents_split_tasks_whose_files_do_not(keys: dict[str, object], copies: int) -> None:
+    spec, defaults = parse_spec({"name": "ann", **keys}), AgentDefaults(plan=True, plan_max_depth=1)
+    participants = select_participants(spec, {}, str, defaults=defaults)
+    assert [name for name, _ in participants.with_copies[1:]] == [f"ann.{depth + 1}" for depth in range(copies)]
+    assert len(select_participants(spec, {}, str, tools=False, defaults=defaults).with_copies) == 1 + copies * bool(
+        keys
+    )

@@ -6,18 +6,50 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from greenroom.abilities.skills.conversation.transcript import PLAN_CALL_PREFIX, PLAN_SKILL
+from greenroom.abilities.skills.plan_task import name_copy
 from greenroom.app.messages import count_things, shorten_names, to_one_line, translate
 from greenroom.app.messages.findings import explain_reason, render_finding
 from greenroom.app.runs.workspaces import RunChange
 from greenroom.core.base.records import Data, record
 from greenroom.core.ports.workspace import Diff, PathChange, SkippedPath
-from greenroom.core.state.step import Step
+from greenroom.core.rules.steps import CALL_TOOL
+from greenroom.core.state.step import Step, StepState
 from greenroom.runs.discovery import is_test
 from greenroom.runs.verdict import Receipt, Verdict, encode_verdict, find_verdict
+from greenroom.teamwork.plan import Plan, PlannedSubtask
 
 MAX_FILES_SHOWN: Final = 20
 DOC_SUFFIXES: Final = (".md", ".rst", ".txt", ".adoc")
 OUTCOME_SIGNS: Final = {"passed": "✓", "failed": "✗", "could_not_run": "✗", "does_not_judge": "·"}
+
+
+@record
+class AgentPlan:
+    """The plan of an agent that split its task. `states` are those of its subtasks, `init` before they have ended."""
+
+    agent: str
+    plan: Plan
+    states: tuple[StepState, ...]
+
+
+def find_agent_plans(steps: Sequence[Step]) -> list[AgentPlan]:
+    """Return the plans of agents in a run, oldest first."""
+    calls = {(step.thread_id, step.work.call_id): step.state for step in steps if step.work.executor == CALL_TOOL}
+    found = []
+    for step in steps:
+        result = step.result or {}
+        parts = result.get("plan") if step.work.executor == PLAN_SKILL else None
+        if isinstance(parts, list | tuple) and parts:
+            copy, ids = name_copy(step.agent_id, int(str(result.get("depth", 0)))), range(1, len(parts) + 1)
+            subtasks = tuple(
+                PlannedSubtask(id=f"{PLAN_CALL_PREFIX}{number}", agent=copy, name=str(part), tries=1)
+                for number, part in zip(ids, parts, strict=True)
+            )
+            plan = Plan(request=step.work.text_content, subtasks=subtasks, source="model", on_failure="continue")
+            states = tuple(calls.get((step.thread_id, subtask.id), "init") for subtask in subtasks)
+            found.append(AgentPlan(agent=step.agent_id, plan=plan, states=states))
+    return found
 
 
 @record

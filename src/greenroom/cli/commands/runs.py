@@ -15,6 +15,7 @@ from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
+from greenroom.app.runs.report import AgentPlan, find_agent_plans
 from greenroom.app.task_status import read_status
 from greenroom.app.teams.report import count_subtasks, describe_missing, find_stage
 from greenroom.app.teams.team_file import measure_routing
@@ -23,7 +24,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
 from greenroom.cli.interactive.report import name_way_on, summarise
 from greenroom.cli.options import Id, complete_id
-from greenroom.cli.render.output import Column, FittedTable, event_fields, make_row
+from greenroom.cli.render.output import Column, FittedTable, event_fields, make_row, strip_control_characters
 from greenroom.cli.render.progress import event_text
 from greenroom.cli.render.team import (
     TeamHistory,
@@ -38,6 +39,7 @@ from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, to_full_dict
+from greenroom.core.ports.codec import to_json_dict
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
@@ -201,6 +203,9 @@ async def show(cli: Invocation, name: Id) -> Exit:
         cli.out.show(heading, *(f"  {reason}" for reason in reasons))
     if missing := describe_missing(find_team_stage(history)):
         cli.out.show(missing)
+    plans = find_agent_plans(history.steps)
+    for agent_plan in plans:
+        _show_plan(cli, agent_plan)
     figures = measure_routing(history.all_tasks(), history.steps, history.messages)
     if figures is not None:
         cli.out.show(translate("routing.figures", messages=figures.messages, mean=figures.mean_hops))
@@ -214,10 +219,22 @@ async def show(cli: Invocation, name: Id) -> Exit:
     if history.steps:
         cli.progress.note(translate("runs.list_steps", command=render_command(cli, "rewind", reference.team)))
     kept: dict[str, object] = {"verdict": encode_verdict(verdict)} if verdict is not None else {}
+    kept |= {"plans": [to_json_dict(agent_plan) for agent_plan in plans]} if plans else {}
     if figures is not None:
         kept["routing"] = {**to_full_dict(figures), "mean_hops": figures.mean_hops}
     fields = {**team_fields(history, owner, reference.task), **subtask_fields(history)}
     return cli.out.result("ok", Exit.DONE, **fields, **kept)
+
+
+def _show_plan(cli: Invocation, agent_plan: AgentPlan) -> None:
+    """Show the parts of a task that an agent has split, and what came of each."""
+    subtasks = agent_plan.plan.subtasks
+    rows = (
+        f"  {number}. {shorten(subtask.name)}  {translate(f'states.{state}')}"
+        for number, (subtask, state) in enumerate(zip(subtasks, agent_plan.states, strict=True), start=1)
+    )
+    heading = translate("conversation.task_split", agent=agent_plan.agent, count=len(subtasks))
+    cli.out.show(*map(strip_control_characters, (heading, *rows)))
 
 
 def _find_verdict(state: TeamState, steps: Sequence[Step]) -> Verdict | None:
