@@ -110,6 +110,7 @@ def test_a_message_hands_the_task_over_with_a_summary_to_an_agent_that_joins_for
     assert desk.asked() == [("lead", "converse"), ("lead", "handoff_summary"), ("coder", "converse")]
     told = "from: lead\nsummary_of_sender_work: The plan is made.\ncontent:\nPaint it.\n"
     assert desk.reads("coder").startswith(told)
+    assert "→ lead → coder: Paint it." in ended.err
     shown = desk.types("show", "last")
     assert "hand-overs: 1, 1.0 per request" in shown.out
     agents = [one["agent"] for one in cast("Any", desk.types("show", "last", "--output-format", "json").json["agents"])]

@@ -20,6 +20,7 @@ from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_re
 from greenroom.cli.render.team import SPINNER, EventLine, TeamHistory, format_duration
 from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.setup import CommandSetup
+from greenroom.core.base.ids import sender_of
 from greenroom.core.ports.executor import LiveEvent, ToolPrinted
 from greenroom.core.ports.model import ModelReasoningDelta, ModelTextDelta, Retried
 from greenroom.core.state.step import Step
@@ -156,7 +157,9 @@ class RunView(LineProgress):
         if _is_for_person(step):
             self._start_new_line()
             self._answer_parts.clear()
-            if step.ordinal > 1 and step.attempt == 1 and text not in ("", self.own_text):
+            if passed_on := describe_hand_over(step):
+                self.note(passed_on, style="dim")
+            elif step.ordinal > 1 and step.attempt == 1 and text not in ("", self.own_text):
                 self.note(f"› {shorten(text, MAX_MESSAGE_CHARS)}", style="dim")
         self._show_activity(describe_step(step))
 
@@ -328,6 +331,15 @@ class RunView(LineProgress):
             return f"{left}{since}"
         shortened = left if cell_len(left) <= room else set_cell_size(left, room)
         return f"{shortened}{since}{' ' * (room - cell_len(shortened))}  {right}"
+
+
+def describe_hand_over(step: Step) -> str:
+    """Describe the message with which an agent gets the task; empty for every other step."""
+    text = step.work.text_content.partition("\ncontent:\n")[2]
+    if step.message_id is None or step.attempt != 1 or not text:
+        return ""
+    said = shorten(text, MAX_MESSAGE_CHARS)
+    return strip_control_characters(f"→ {sender_of(step.message_id)} → {step.agent_id}: {said}")
 
 
 def _is_for_person(step: Step) -> bool:
