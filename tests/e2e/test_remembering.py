@@ -74,7 +74,7 @@ def killed(home: Path, fake: Beside, cast: Cast) -> None:
         assert run.process.wait(PATIENCE) == -signal.SIGKILL
 
 
-@pytest.mark.req("MA-58", "AG-82", "AF-66")
+@pytest.mark.req("MA-58", "AF-66")
 def test_what_one_agent_saved_another_finds_after_a_kill_and_in_a_fork_too(home: Path) -> None:
     cast = Cast()
     with provider(cast) as fake:

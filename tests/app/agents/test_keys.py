@@ -37,6 +37,7 @@ summary_rounds: 30
 summary_prompt: Sum it up.
 need_summary: true
 retrospective: true
+force_save_memory: true
 plan: true
 plan_max_depth: 3
 plan_max_steps: 5
@@ -78,7 +79,13 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         turn=TurnPolicy(
             protocols=("tool_call", "patch"), several="first", ends="mark", auto_complete=True, rounds=20, repairs=1
         ),
-        history=History(summary_rounds=30, summary_prompt="Sum it up.", need_summary=True, retrospective=True),
+        history=History(
+            summary_rounds=30,
+            summary_prompt="Sum it up.",
+            need_summary=True,
+            retrospective=True,
+            force_save_memory=True,
+        ),
         planner=PlanPolicy(enabled=True, max_depth=3, max_steps=5),
         cooperation=Cooperation(
             concurrency=2, seconds=300, success=92, cooperates=False, partners=("bob",), protocol="review-feedback"

@@ -7,6 +7,7 @@ Long-term memories are in files, which a `LongTermMemory` reads and writes.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,6 +73,10 @@ class LongTermMemory(Protocol):
 
     def count_tags(self, types: Iterable[MemoryType], agent: str = "") -> Mapping[str, int]:
         """Return how many memories have each tag."""
+        ...
+
+    def count_shared_tags(self) -> Mapping[str, int]:
+        """Return how many memories of the project and of the person have each tag; not those of untrusted ones."""
         ...
 
 
@@ -270,6 +275,10 @@ def _describe_saved(memory: NewMemory) -> str:
 Types: TypeAlias = Annotated[tuple[str, ...], Meta(description="Which types; all if left out.")]
 
 
+_PLAIN_TAG: Final = re.compile(r"[\w-]{1,30}(?: [\w-]{1,30})?")
+"""Tags of at most two words. Longer ones could be sentences, and do not belong into a prompt."""
+
+
 class RetrieveMemoryArguments(Arguments, frozen=True):
     memory_types: Types = ()
     tags: Annotated[tuple[str, ...], Meta(description="Only memories with one of these tags.")] = ()
@@ -290,6 +299,13 @@ class RetrieveMemoryTool(_MemoryTool):
         group="memory",
         pure=True,
     )
+
+    def __init__(self, scopes: MemoryScopes) -> None:
+        super().__init__(scopes)
+        counted = scopes.store.count_shared_tags() if scopes.store is not None else {}
+        if plain := {tag: count for tag, count in counted.items() if _PLAIN_TAG.fullmatch(tag)}:
+            tags = f"{self.card.spec.description} Tags so far: {render_tags(plain)}."
+            self.card = replace(self.card, spec=replace(self.card.spec, description=tags))
 
     async def run(self, context: StepContext) -> Outcome:
         """Return the memories, or the available tags if none match."""

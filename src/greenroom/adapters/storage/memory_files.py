@@ -313,6 +313,15 @@ class MemoryFiles:
         """Return how many memories have each tag, most frequent first."""
         return self._get_index().count_tags([self._refresh(self.find_folder(type_, agent)) for type_ in types])
 
+    def count_shared_tags(self) -> Mapping[str, int]:
+        """Return how many memories of the project and of the person have each tag; not those of untrusted ones."""
+        try:
+            foreign = self.list_foreign()
+            has_project = self._project is not None and (not foreign or self._is_trusted(foreign))
+            return self.count_tags(["global_long_term", *([PROJECT] if has_project else [])])
+        except WorldFault:  # each call says so
+            return {}
+
 
 def _find_path(folder: Path, name: str) -> Path:
     return folder / f"{quote(name, safe='')}.json"

@@ -98,7 +98,10 @@ def select_participants(
     looks_back = first_spec.history.retrospective
     if looks_back is None and defaults is not None:
         looks_back = defaults.retrospective
-    history = evolve(first_spec.history, retrospective=bool(looks_back) and is_attended)
+    saves = first_spec.history.force_save_memory
+    if saves is None and defaults is not None:
+        saves = defaults.force_save_memory
+    history = evolve(first_spec.history, retrospective=bool(looks_back) and is_attended, force_save_memory=saves)
     members[0] = (first, evolve(first_spec, history=history))
     return Participants(members=tuple(members), missing=tuple(missing))
 
@@ -135,7 +138,12 @@ def _list_copies(agent: AgentId, spec: AgentSpec) -> Iterator[tuple[AgentId, Age
         changes = {"planner": planner, "tools": tools, "turn": turn, "answer": None, "proof": "", "manager": False}
         yield (
             name,
-            evolve(spec, name=name, history=evolve(spec.history, need_summary=False, retrospective=False), **changes),
+            evolve(
+                spec,
+                name=name,
+                history=evolve(spec.history, need_summary=False, retrospective=False, force_save_memory=False),
+                **changes,
+            ),
         )
 
 

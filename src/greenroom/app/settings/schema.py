@@ -234,6 +234,8 @@ class AgentDefaults:
     - `plan_max_depth`: How deep parts are split again. Default: 2.
     - `retrospective`: Whether an agent asks before the end of its work if you are satisfied, and may propose a skill.
       Default: false.
+    - `force_save_memory`: Whether an agent that can save memories is asked before the end what is worth remembering.
+      Default: false.
     - `filter_tools_above`: An agent with more tools first selects those that its task needs; 0 disables this.
       Default: 30.
     """
@@ -241,6 +243,7 @@ class AgentDefaults:
     plan: bool = False
     plan_max_depth: Annotated[int, msgspec.Meta(ge=1, le=5)] = 2
     retrospective: bool = False
+    force_save_memory: bool = False
     filter_tools_above: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 30
 
 

@@ -40,7 +40,7 @@ NAMED_TOOLS: Final = frozenset({"read_code", "search_files", "list_files", "patc
 NAMED_STEPS: Final = frozenset(
     {BASELINE, CONFIRM_UNVERIFIED, DELIVER, "run_checks", "propose_plan", "ask_user", "command_output"}
     | {"stop_command", "read_output", "converse", "compact", "summarize", "open_workspace", "hand_in", "split_code"}
-    | {"plan_task", "retrospect", "keep_skill"}
+    | {"plan_task", "prompt_memory_save", "retrospect", "keep_skill"}
     | {"send_back", MERGE, FINISH_MERGE, "settle_merge"}
 )
 LOOP_CODES: Final = frozenset({"same_call", "same_failure", "in_turn", "no_change"})

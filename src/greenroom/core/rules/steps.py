@@ -66,6 +66,7 @@ BASIC_SKILLS: Final = frozenset(
         "compact",
         "summarize",
         "filter_tools",
+        "prompt_memory_save",
         "retrospect",
         "keep_skill",
         "end_work",

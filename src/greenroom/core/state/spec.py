@@ -39,13 +39,15 @@ class History:
     """When a long conversation is summarised: after `summary_rounds` rounds (0: when the window is full).
 
     With `need_summary` the work ends with a summary. With `retrospective` the person is asked before the end whether
-    they are satisfied, and the agent may propose a skill; None stands for the person's settings.
+    they are satisfied, and the agent may propose a skill. With `force_save_memory` it is asked before the end what is
+    worth remembering. None stands for the person's settings.
     """
 
     summary_rounds: int = 0
     summary_prompt: str = ""
     need_summary: bool = False
     retrospective: bool | None = None
+    force_save_memory: bool | None = None
 
 
 @record

@@ -23,6 +23,10 @@ ENDING_CALLS: Final = frozenset({"finish", builtin_calls.ANSWER_CALL})
 SUMMARIZE_SKILL: Final = "summarize"
 """The skill that summarises the work before it ends."""
 
+SAVE_MEMORY: Final = "save_memory"
+SAVE_MEMORY_SKILL: Final = "prompt_memory_save"
+"""The skill that asks what is worth remembering, and the tool that it calls."""
+
 RETROSPECT_SKILL: Final = "retrospect"
 """The skill that asks the person and the model what can be learned from the work."""
 
@@ -165,7 +169,7 @@ async def _interpret_ending_call(
         interpretation.call_answers[call.call_id] = reply_context.render_notice("over")
     elif call.name == builtin_calls.ANSWER_CALL and reply_context.role.spec.answer is not None:
         await _interpret_answer(reply_context, interpretation, reply_context.role.spec.answer, call)
-    elif reply_context.role.spec.proof and not builtin_calls.has_given_up(call.arguments):
+    elif _has_closing_step(reply_context) and not builtin_calls.has_given_up(call.arguments):
         interpretation.call_answers[call.call_id] = reply_context.render_notice("taken")
         files = builtin_calls.read_texts(call.arguments, "files")
         tests = builtin_calls.read_texts(call.arguments, "tests")
@@ -344,12 +348,26 @@ def _end_work(reply_context: ReplyContext, interpretation: Interpretation, signa
             )
 
 
+def _must_save(reply_context: ReplyContext) -> bool:
+    role = reply_context.role
+    return role.owns and bool(role.spec.history.force_save_memory) and SAVE_MEMORY in role.offered_names
+
+
+def _has_closing_step(reply_context: ReplyContext) -> bool:
+    """Return whether a `finish` call is not yet the end."""
+    is_open = SAVE_MEMORY_SKILL not in reply_context.closed and reply_context.step.answers is None
+    return bool(reply_context.role.spec.proof) or (is_open and _must_save(reply_context))
+
+
 def _list_closing_works(reply_context: ReplyContext, signal: CompletionSignal) -> list[Work]:
     """List the steps between the end of an agent's work and the end of its task. The last one ends the task."""
     spec, text = reply_context.role.spec, completion.strip_mark(signal.text)
     if signal.has_failed:
         return []
-    closing = ((RETROSPECT_SKILL, spec.history.retrospective, "Look back at the work."),)
+    closing = (
+        (SAVE_MEMORY_SKILL, _must_save(reply_context), "Save what is worth remembering."),
+        (RETROSPECT_SKILL, spec.history.retrospective, "Look back at the work."),
+    )
     works = [
         Work(type="skill", executor=name, intention=intention)
         for name, is_wanted, intention in closing

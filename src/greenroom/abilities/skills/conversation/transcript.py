@@ -63,7 +63,7 @@ PLAN_CALL_PREFIX: Final = "plan-"
 INTERRUPTION_MARK: Final = " […]"
 """Marks the end of the agent's own text when a person interrupted it."""
 
-ONCE_PER_TASK: Final = frozenset({"retrospect"})
+ONCE_PER_TASK: Final = frozenset({"retrospect", "prompt_memory_save"})
 """Skills that run once before the end of a task, even if its proof fails and the work goes on."""
 
 MAX_CACHED_TRANSCRIPTS: Final = 4096
