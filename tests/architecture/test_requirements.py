@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from tools.requirements import ROOT, claimed, closure, imports, marks, rows, unreached_modules, wanted
+from tools.requirements import ROOT, claimed, closure, imports, marks, rows, unreached, unreached_modules, wanted
 
 MANIFEST = """# Title
 - **MA-1** First.
@@ -48,3 +48,7 @@ def test_imports_are_followed_but_not_those_for_types(tmp_path: Path) -> None:
 def test_the_command_line_reaches_the_tools_and_the_parsers_of_replies() -> None:
     reached_by_users = ("greenroom.abilities.protocols", "greenroom.abilities.tools", "greenroom.core", "greenroom.cli")
     assert [name for name in unreached_modules() if name.startswith(reached_by_users)] == []
+
+
+def test_every_claim_drives_something_that_a_user_can_reach() -> None:
+    assert list(unreached()) == []
