@@ -206,3 +206,14 @@ def test_a_key_in_a_question_and_in_what_is_piped_is_removed_and_said_once(tmp_p
     assert ended.err.count("Your input held a key that Greenroom knows.") == 1
     assert "[secret] mine?" in shown.out
     assert not any(KEY.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+@pytest.mark.req("AF-39", "AF-40", "AF-41")
+def test_text_and_reasoning_arrive_in_pieces_that_make_the_whole(tmp_path: Path) -> None:
+    with provider(Answer(text="Tea is a plant.", reasoning="It has leaves.", chunk=4)) as fake:
+        ended = greenroom(tmp_path, "ask", "--output-format", "stream-json", "What is tea?", **reached(fake))
+    pieces = [line for line in ended.lines if line["type"] == "delta"]
+    assert "".join(str(piece["text"]) for piece in pieces if "text" in piece) == "Tea is a plant."
+    assert "".join(str(piece["reasoning"]) for piece in pieces if "reasoning" in piece) == "It has leaves."
+    assert len(pieces) > 4
+    assert ended.lines[-1]["answer"] == "Tea is a plant."

@@ -137,13 +137,13 @@ def test_feedback_goes_on_with_the_same_run_and_every_version_stays(
     diff = greenroom("artifacts", "diff", "last").out
     assert "-Old.\n+New.\n" in diff
     assert greenroom("artifacts", "show", "last", REPORT, "--version", "1").out == "# Bridges\nLong.\nOld.\n"
-    again = greenroom("artifacts", "restore", "last", REPORT, "1")
+    again = greenroom("artifacts", "restore", "last", REPORT, "--version", "1")
     assert again.out == "Version 1 of research_report is now version 3.\n", again.err
     assert greenroom("artifacts", "show", "last").out == "# Bridges\nLong.\nOld.\n"
     listed = greenroom("artifacts", "list", "last").out.splitlines()[-1]
     assert "you" in listed
     assert "back to version 1" in listed
-    same = greenroom("artifacts", "restore", "last", REPORT, "3")
+    same = greenroom("artifacts", "restore", "last", REPORT, "--version", "3")
     assert (same.code, "has the content of version 3 already" in same.err) == (2, True)
     assert "no version 9" in greenroom("artifacts", "show", "last", REPORT, "--version", "9").err
     assert "There is no artifact 'raport' here." in greenroom("artifacts", "show", "last", "raport").err

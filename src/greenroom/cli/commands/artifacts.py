@@ -150,15 +150,16 @@ async def artifacts_restore(
     cli: Invocation,
     name: Id,
     artifact: Annotated[str, typer.Argument(metavar="ARTIFACT", help="Its id.")],
-    version: Annotated[int, typer.Argument(metavar="N", help="The version to go back to.", parser=int)],
+    *,
+    version: Annotated[int, typer.Option("--version", min=1, metavar="N", help="The version to go back to.")],
 ) -> Exit:
     """Go back to a version of an artifact.
 
     It is written again as the newest version; no version is lost.
 
     Examples:
-      greenroom artifacts restore last research_report 2
-      greenroom artifacts restore last task_plan 1
+      greenroom artifacts restore last research_report --version 2
+      greenroom artifacts restore last task_plan --version 1
 
     Exit codes: 0; 2; 3.
     """
