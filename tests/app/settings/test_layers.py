@@ -182,6 +182,7 @@ def test_every_setting_has_a_row_with_its_origin(place: Place) -> None:
         "web.searxng_url",
         "web.local",
         "web.ports",
+        "web.delay",
         "browser.program",
         "browser.headless",
         "browser.steps",

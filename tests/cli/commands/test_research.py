@@ -127,6 +127,8 @@ def test_feedback_goes_on_with_the_same_run_and_every_version_stays(
     ended = greenroom("research", "--continue", "last", "Newer, please.")
     assert (ended.code, ended.out) == (0, "Shorter now.\n"), ended.err
     assert len(json.loads(greenroom("runs", "--output-format", "json").out)["tasks"]) == 1
+    assert f"run {team} resumed · lead_agent" in ended.err
+    assert f"Give feedback: greenroom research --continue {team} TEXT" in greenroom("show", "last").err
     told = next(r for r in model.requests if r.purpose.turn == 3).messages[-1].content
     assert "<user_feedback>\nNewer, please.\n</user_feedback>" in told
     assert "- research_report" in told or "research_report · Bridges" in told

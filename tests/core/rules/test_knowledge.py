@@ -351,7 +351,7 @@ def test_a_refused_memory_is_read_by_its_agent() -> None:
 def test_a_person_goes_back_to_the_content_of_an_earlier_version() -> None:
     house = written("a1", "b2").do(evolve(PLAN, blob="a1", based_on=2, reason="back to version 1"))
     (plan,) = house.state.list_artifacts(T1)
-    assert (plan.version, plan.blob, plan.by, plan.step, plan.reason) == (3, "a1", "door", "", "back to version 1")
+    assert (plan.version, plan.blob, plan.by, plan.step, plan.reason) == (3, "a1", "person", "", "back to version 1")
     assert house.archived(Artifact)[0].step == "ann#1"
     house.refused("content_not_kept", evolve(PLAN, blob="zz", based_on=3))
     house.refused("content_not_kept", evolve(PLAN, blob="a1", based_on=3), by=ANN)

@@ -25,6 +25,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import Id
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.core.ports.codec import to_json_dict
+from greenroom.core.rules.knowledge import PERSON
 
 COLUMNS: Final = (
     Column(name="artifact"),
@@ -34,8 +35,6 @@ COLUMNS: Final = (
     Column(name="written", min_terminal_width=60),
     Column(name="why", can_shrink=True),
 )
-PERSON: Final = "door"
-
 ArtifactId: TypeAlias = Annotated[
     str, typer.Argument(metavar="ARTIFACT", help="Its id; the only result if left out.", show_default=False)
 ]
@@ -64,7 +63,7 @@ async def artifacts_list(cli: Invocation, name: Id) -> Exit:
     elif cli.out.is_text:
         cells = []
         for known, version in rows:
-            by = translate("artifacts.you") if version.by.partition(":")[0] == PERSON else version.by
+            by = translate("artifacts.you") if version.by == PERSON else version.by
             facts = (known, str(version.version), by, version.step, format_ago(version.at), version.reason)
             cells.append(make_row(*map(strip_control_characters, facts)))
         cli.out.show(FittedTable(COLUMNS, cells))
@@ -167,5 +166,6 @@ async def artifacts_restore(
     versions = find_versions(await list_versions(cli.runtime, reference), artifact)
     number = await restore_version(cli.runtime, reference, versions, version)
     cli.out.show(translate("artifacts.restored_as", name=artifact, old=version, new=number))
-    cli.progress.note(render_command(cli, "artifacts", "diff", reference.team, artifact))
+    command = render_command(cli, "artifacts", "diff", reference.team, artifact)
+    cli.progress.note(translate("report.try_next", command=command))
     return cli.out.result("restored", Exit.DONE, team=reference.team, version=number)

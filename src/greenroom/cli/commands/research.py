@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from greenroom.app.conversation.chat import list_team_models
+from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.research.desk import create_research, send_feedback
@@ -108,5 +109,7 @@ async def _continue(cli: Invocation, name: str, request: TypedRequest, options: 
     limits = new_limits(cli, state, options)
     await send_feedback(cli.runtime, team, "\n\n".join(filter(None, request)))
     await cli.runtime.ask(team, *limits)
-    cli.out.begin(team=team, model=list_team_models(state)[0], agent=DESK_AGENTS[0])
+    models, lead = list_team_models(state), state.tasks[FIRST_TASK_ID].manager
+    cli.out.begin(team=team, model=models[0], agent=lead)
+    cli.progress.note(translate("run.heading_resumed", team=team, who=", ".join((lead, *models))), style="dim")
     return team

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
-from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RUN, TEAM_RUN
+from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RESEARCH, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.memories import list_kept, save_kept, take_back
@@ -232,6 +232,8 @@ def name_way_on(cli: Invocation, team: str, history: TeamHistory) -> str:
     commands = {verb: render_command(cli, verb, team) for verb in ("replan", "resume", "cancel")}
     if any(history.status(task).code == "escalated" for task in history.state.tasks):
         return translate("report.escalated", **commands)
+    if history.state.team.kit == RESEARCH and all(history.status(task).state == "idle" for task in history.state.tasks):
+        return translate("report.feedback", command=render_command(cli, "research", "--continue", team, "TEXT"))
     return translate("report.continue", command=commands["resume"])
 
 

@@ -111,6 +111,9 @@ def set_workspace(draft: Draft, intent: SetWorkspace, by: str) -> RuleResult:
     return None
 
 
+PERSON: Final = "person"
+"""The writer of a version that a person has restored."""
+
 MAX_ARTIFACT_BYTES: Final = 1_048_576
 """Maximum bytes of an artifact."""
 
@@ -142,7 +145,7 @@ def write_artifact(draft: Draft, intent: WriteArtifact, by: str) -> RuleResult:
         blob=intent.blob,
         size=intent.size,
         lines=intent.lines,
-        by=by,
+        by=by if AgentId(by) in draft.state.agents else PERSON,
         at=draft.now,
         version=intent.based_on + 1,
         origins=merge_labels(old.origins if old is not None else (), draft.read),
