@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from greenroom.abilities.skills.converse import Converse as Converse
     from greenroom.adapters.models.pricing import ModelPrice as ModelPrice
     from greenroom.adapters.storage.sqlite.store_folder import Access as Access
+    from greenroom.app.conversation.attachments import Attachments as Attachments
     from greenroom.app.conversation.chat import Turn as Turn
     from greenroom.app.function_tool import Context as Context
     from greenroom.app.function_tool import Done as Done
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from greenroom.app.library.approval import ApprovalCallback as ApprovalCallback
     from greenroom.app.library.approval import ApprovalDecision as ApprovalDecision
     from greenroom.app.library.approval import ApprovalRequest as ApprovalRequest
-    from greenroom.app.library.attachments import Attachments as Attachments
     from greenroom.app.library.events import Callback as Callback
     from greenroom.app.library.events import EventBus as EventBus
     from greenroom.app.library.greenroom import Greenroom as Greenroom
@@ -284,7 +284,7 @@ _TYPES: Final[dict[str, str]] = {
     "adapters.storage.sqlite.store_folder": "Access",
     "app.library.agent_definition": "AgentDefinition AgentOptions Instructions OutputValidator ToolList",
     "app.library.approval": "ApprovalCallback",
-    "app.library.attachments": "Attachments",
+    "app.conversation.attachments": "Attachments",
     "app.library.events": "Callback",
     "app.library.teams": "TeamRunStatus",
     "app.runtime": "LoggedEvent",

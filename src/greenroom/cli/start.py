@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.text import Text
 
 from greenroom.app.agents.coder import build_coder
+from greenroom.app.conversation.agent_files import add_agent_files
 from greenroom.app.conversation.chat_input import Attachment, build_message
 from greenroom.app.conversation.start import (
     ASSISTANT,
@@ -43,7 +44,7 @@ from greenroom.core.base.ids import TEAM_BUDGET
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN
 from greenroom.core.rules.intents import SetLimits
-from greenroom.core.state.step import SIDE_EFFECTS
+from greenroom.core.state.step import SIDE_EFFECTS, StoredMedia
 from greenroom.core.state.team_state import TeamState
 
 if TYPE_CHECKING:
@@ -94,10 +95,22 @@ class RunPlan:
         """The agent, its model and the limits."""
         return f"{self.who} · {describe_limits(self.caps)}"
 
-    def message(self, request: TypedRequest) -> str:
-        """Return the message for the agent: the piped text, then the request."""
+    async def make_message(self, cli: Invocation, request: TypedRequest) -> tuple[str, tuple[StoredMedia, ...]]:
+        """Return the message for the agent: its files, the piped text, then the request."""
         attached = (Attachment(text=request.context),) if request.context else ()
-        return build_message(request.text, attached, language=self.language)
+        text = build_message(request.text, attached, language=self.language)
+        return await self.add_files(cli, text)
+
+    async def add_files(self, cli: Invocation, text: str) -> tuple[str, tuple[StoredMedia, ...]]:
+        """Return a message with the agent's files. Report those that are left out."""
+        _, spec = self.participants.members[0]
+        if not spec.files:
+            return text, ()
+        model = cli.app.get_model(self.participants.models[0])
+        prompt, notes = await add_agent_files(spec, cli.app.root, text, model, cli.runtime.log)
+        for note in notes:
+            cli.progress.note(f"! {note}", style="yellow")
+        return prompt.text, prompt.media
 
 
 def add_built_in(agents: Agents, language: str) -> Agents:

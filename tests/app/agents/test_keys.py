@@ -44,6 +44,7 @@ plan_max_steps: 5
 language: zh
 answer: {type: object, properties: {ok: {type: boolean}}}
 use_skills: false
+files: [a.md]
 cooperation:
   concurrency: 2
   seconds: 5m
@@ -94,6 +95,7 @@ def test_every_key_of_ours_goes_into_the_spec(folders: Folders) -> None:
         language="zh",
         llm_config={"effort": "high", "max_output": 8000, "model": "strong", "streaming": False, "temperature": 0.2},
         use_skills=False,
+        files=("a.md",),
         version=spec.version,
     )
     assert {key.partition(".")[0] for key in OWN_KEYS} == {

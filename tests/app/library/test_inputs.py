@@ -28,7 +28,7 @@ from greenroom import (
     WorldFault,
     tool,
 )
-from greenroom.app.library.attachments import MAX_ATTACHED_BYTES
+from greenroom.app.conversation.attachments import MAX_ATTACHED_BYTES
 from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from tests.abilities.skills.talks import Answer, Played, calls, in_order, says
 from tests.docs.provider import provider

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast, overload
 
+from greenroom.app.conversation.attachments import Attachments
 from greenroom.app.conversation.chat import Turn
 from greenroom.app.library.agent_definition import AgentDefinition, AgentOptions
 from greenroom.app.library.approval import ApprovalCallback
-from greenroom.app.library.attachments import Attachments
 from greenroom.app.library.environment import collect_agents
 from greenroom.app.library.greenroom import Greenroom
 from greenroom.app.library.run import Conversation, RunArguments

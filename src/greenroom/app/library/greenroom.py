@@ -15,6 +15,8 @@ from greenroom.abilities.skills.conversation.model_call import pick_model
 from greenroom.abilities.skills.conversation.transcript import Transcripts
 from greenroom.adapters.storage.memory import MemoryLog
 from greenroom.app.context import AppContext
+from greenroom.app.conversation.agent_files import AgentFiles, read_agent_files
+from greenroom.app.conversation.attachments import Attachments, make_prompt
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.conversation.chat import Chat
 from greenroom.app.conversation.start import (
@@ -25,7 +27,6 @@ from greenroom.app.conversation.start import (
 )
 from greenroom.app.library.agent_definition import AgentDefinition, check_arguments, require_kind
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
-from greenroom.app.library.attachments import Attachments, make_prompt
 from greenroom.app.library.environment import (
     AgentEnvironment,
     PreparedAgent,
@@ -234,7 +235,9 @@ class Greenroom:
         if resume:
             team = await self._find_resumable(agent, resume, LIBRARY_RUN)
         else:
-            prompt = await make_prompt(text, attachments, self._require_models(prepared), self.runtime.log)
+            model = self._require_models(prepared)
+            files = read_agent_files(agent.spec, self._environment.root or Path.cwd(), model.card)
+            prompt = await make_prompt(text, attachments, model, self.runtime.log, files.media)
             participants, task_limits = await prepared.instruct(text, context), self._limits()
             participants = let_others_join_later(evolve(participants, routing=agent.routing))
             if limits is not None:
@@ -290,7 +293,11 @@ class Greenroom:
             self._capabilities[chat.team] = prepared.capabilities
 
         async def submit(text: str, attachments: Attachments) -> None:
-            prompt = await make_prompt(text, attachments, self._require_models(prepared), self.runtime.log)
+            model = self._require_models(prepared)
+            files = AgentFiles()
+            if chat.team is None:
+                files = read_agent_files(agent.spec, self._environment.root or Path.cwd(), model.card)
+            prompt = await make_prompt(text, attachments, model, self.runtime.log, files.media)
             participants = await prepared.instruct(text, context)
             if chat.team is not None:
                 await self._change_instructions(chat.team, prepared, participants)

@@ -9,12 +9,12 @@ from typing import Any, Final, Generic, TypeAlias, TypedDict, cast
 
 from msgspec import json
 
+from greenroom.app.conversation.attachments import Attachments
 from greenroom.app.conversation.chat import TEXT_SKILLS, Chat, Turn, find_last_error, make_resume_intents
 from greenroom.app.conversation.send import send_to_run
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.library.agent_definition import AgentDefinition
 from greenroom.app.library.approval import ApprovalCallback, ApprovalHandler
-from greenroom.app.library.attachments import Attachments
 from greenroom.app.library.events import BEFORE_HISTORY_CLEAR, INTERRUPT_TRIGGERED, EventBus
 from greenroom.app.library.run_result import (
     ExecutedTools,

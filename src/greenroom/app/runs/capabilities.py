@@ -37,7 +37,7 @@ from greenroom.core.ports.tool import ToolExecutor
 from greenroom.core.ports.workspace import SCRATCH_THREAD
 from greenroom.core.rules.intents import QueueSteps
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.step import Step, Work
+from greenroom.core.state.step import Step, StoredMedia, Work
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs import checkout
@@ -62,6 +62,7 @@ async def create_run(
     question: str,
     *,
     typed: str = "",
+    media: tuple[StoredMedia, ...] = (),
     limits: Limits,
     setup: bool = False,
     wanted: RunFlags = DEFAULT_RUN_FLAGS,
@@ -71,7 +72,7 @@ async def create_run(
     With `setup` the worktree is prepared first. Then the checks run on the base commit. If no check can verify the
     change, a person is asked, unless only an answer is wanted.
     """
-    first_steps = [make_turn(question, typed, wanted)]
+    first_steps = [make_turn(question, typed, wanted, media)]
     if not wanted.question:
         first_steps.insert(0, _make_step(CONFIRM_UNVERIFIED, "See whether anything can verify the change."))
         first_steps.insert(0, _make_step(BASELINE, "Run the checks before any change."))
@@ -84,7 +85,7 @@ async def create_run(
         agent_id=participants.first,
         works=tuple(first_steps),
         task_id=FIRST_TASK_ID,
-        origins=label_attachments(question, typed),
+        origins=label_attachments(question, typed, media),
     )
     begin = (make_question_task(typed or question, participants), queued)
     return await runtime.create(

@@ -87,7 +87,7 @@ def research(
 
 async def _start(cli: Invocation, request: TypedRequest, options: RunOptions, *, agent: str, model: str) -> TeamId:
     plan = await plan_run(cli, options, agent=agent, model=model)
-    text, limits = plan.message(request), plan.limits
+    (text, _), limits = await plan.make_message(cli, request), plan.limits
     team = await create_research(cli.runtime, plan.participants, text, typed=request.text, limits=limits)
     cli.out.begin(team=team, model=plan.participants.models[0], agent=plan.participants.first)
     for note in (translate("run.heading", team=team, who=plan.line), *plan.notes):

@@ -185,9 +185,9 @@ async def _run_question(
 ) -> Exit:
     """Create a team that answers without a worktree, follow it, and print the answer."""
     view, participants, limits = RunView(cli.setup, cli.out), plan.participants, plan.limits
-    text = plan.message(request)
+    text, media = await plan.make_message(cli, request)
     team = await create_single_task_team(
-        cli.runtime, kit, participants, text, typed=request.text, limits=limits, wanted=wanted
+        cli.runtime, kit, participants, text, typed=request.text, media=media, limits=limits, wanted=wanted
     )
     cli.out.begin(team=team, model=participants.models[0], agent=participants.first)
     for note in (plan.line, *notes):
@@ -202,10 +202,9 @@ async def _start_run(
 ) -> Exit:
     root, participants = cli.app.root, plan.participants
     setup = await _open_workspace(cli, root, apply_mode)
-    text, limits = plan.message(request), plan.limits
-    create = partial(
-        create_run, cli.runtime, participants, text, typed=request.text, limits=limits, setup=setup, wanted=wanted
-    )
+    text, media = await plan.make_message(cli, request)
+    create_prepared = partial(create_run, cli.runtime, participants, text, typed=request.text, media=media)
+    create = partial(create_prepared, limits=plan.limits, setup=setup, wanted=wanted)
     if count:
         return await _start_candidates(cli, [create] * count, plan.who, plan.caps, apply_mode)
     team = await create()

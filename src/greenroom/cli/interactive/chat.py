@@ -212,7 +212,8 @@ class ChatScreen:
         if self._chat.team is not None:
             await self._chat.send(full_message, typed=text)
         elif plan is not None:
-            await self._chat.create_team(plan.participants, full_message, typed=text, limits=plan.caps.limits)
+            message, media = await plan.add_files(self._cli, full_message)
+            await self._chat.create_team(plan.participants, message, typed=text, media=media, limits=plan.caps.limits)
             await self._open()
         self._team_summaries.clear()
         await self._take_turn()

@@ -109,8 +109,8 @@ class AgentSpec:
 
     `calls` lists the agents that it may call for a reply. `rules` are restrictions: they bind this agent and every
     agent that it brings into a conversation. `proof` is the tool that verifies its work; the agent's own report is only
-    a claim. With `use_skills` it is given the skills (`SKILL.md`) that fit its task. A member of a routing team has a
-    `handoff`.
+    a claim. With `use_skills` it is given the skills (`SKILL.md`) that fit its task. Its `files` go
+    with the first message of a task. A member of a routing team has a `handoff`.
     """
 
     name: str
@@ -138,4 +138,5 @@ class AgentSpec:
     llm_config: Data | None = None
     human_config: Data | None = None
     use_skills: bool = True
+    files: tuple[str, ...] = ()
     version: str = ""

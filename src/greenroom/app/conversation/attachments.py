@@ -37,18 +37,22 @@ class Prompt:
     media: tuple[StoredMedia, ...] = ()
 
 
-async def make_prompt(text: str, attachments: Attachments, model: Model, blobs: Blobs) -> Prompt:
-    """Store what is attached and return the prompt. Raise `WorldFault` for what the model cannot take."""
-    if not attachments:
+async def make_prompt(
+    text: str, attachments: Attachments, model: Model, blobs: Blobs, files: Sequence[Media] = ()
+) -> Prompt:
+    """Store what is attached, with the `files` of the agent, and return the prompt. Raise `WorldFault` for what the
+    model cannot take."""
+    if not attachments and not files:
         return Prompt(text=text)
     if isinstance(attachments, str | Path | Media):
         attachments = [attachments]
-    found = [item if isinstance(item, Media) else await asyncio.to_thread(_read_file, item) for item in attachments]
+    found: list[Media] = [*files]
+    found += [item if isinstance(item, Media) else await asyncio.to_thread(_read_file, item) for item in attachments]
     size = sum(len(item.data) for item in found)
     if size > MAX_ATTACHED_BYTES:
         raise WorldFault("library.attached_too_much", size=size / 1_000_000, limit=MAX_ATTACHED_BYTES // 1_000_000)
-    texts = {id(item): decoded for item in found if (decoded := _decode_text(item)) is not None}
-    files = [Attachment(text=texts[id(item)], name=item.name or "file") for item in found if id(item) in texts]
+    texts = {id(item): decoded for item in found if (decoded := decode_text(item)) is not None}
+    text_files = [Attachment(text=texts[id(item)], name=item.name or "file") for item in found if id(item) in texts]
     media, room = [item for item in found if id(item) not in texts], model.card.window
     for item in media:
         is_image = item.media_type.startswith("image/")
@@ -61,7 +65,7 @@ async def make_prompt(text: str, attachments: Attachments, model: Model, blobs: 
         room -= tokens
         blob = await blobs.put_blob(item.data)
         stored.append(StoredMedia(blob=blob, media_type=kind, name=item.name, tokens=tokens))
-    return Prompt(text=build_message(text, files), typed=text, media=tuple(stored))
+    return Prompt(text=build_message(text, text_files), typed=text, media=tuple(stored))
 
 
 def _read_file(source: str | Path) -> Media:
@@ -76,7 +80,7 @@ def _read_file(source: str | Path) -> Media:
     return Media(media_type=mimetypes.guess_type(path.name)[0] or "", data=data, name=path.name)
 
 
-def _decode_text(media: Media) -> str | None:
+def decode_text(media: Media) -> str | None:
     """Return the text of a text file, or None."""
     if media.media_type.startswith(("image/", "audio/", "video/")) or b"\0" in media.data:
         return None
