@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from greenroom.abilities.skills.conversation import builtin_calls, completion
@@ -97,13 +98,14 @@ class RoleFactory:
         if step.answers is not None and spec.proof:
             spec = evolve(spec, answer=None)  # its report ends a subtask; a question gets a plain answer
         manages = task is not None and task.manager == step.agent_id
+        group = task.group if task is not None else ()
         routing = task.routing if task is not None and spec.handoff is not None else None
         place = _RoleKey(
             subtask=step.subtask_id is not None,
             owns=step.subtask_id is not None or manages,
             unattended=step.subtask_id is not None or (self._solo and manages),
-            writes=not spec.planner.depth and len(_list_group(state, task)) > 1 and not spec.calls and routing is None,
-            company=sum(not agent.spec.planner.depth for agent in state.agents.values()) > 1 or routing is not None,
+            writes=not spec.planner.depth and _are_several(state, group) and not spec.calls and routing is None,
+            company=_are_several(state, state.agents) or routing is not None,
             native=card.tools,
             chosen=chosen,
             summed_up=(thread := state.threads.get(step.thread_id)) is not None and thread.window_from > 0,
@@ -174,6 +176,12 @@ class RoleFactory:
             project_origins=origins_of(self._project),
             handoff=source.handoff if place.routed else None,
         )
+
+
+def _are_several(state: TeamState, names: Iterable[AgentId]) -> bool:
+    """Return whether there are two of these agents, without copies that work on the parts of a plan."""
+    others = (name for name in names if not state.agents[name].spec.planner.depth)
+    return len(list(islice(others, 2))) > 1
 
 
 def _list_group(state: TeamState, task: Task | None) -> tuple[AgentId, ...]:
