@@ -15,7 +15,7 @@ from tests.site import Site
 FIFTY = 50
 
 
-@pytest.mark.parametrize(("at", "moment"), [(4, "after"), (9, "before"), (14, "after"), (20, "after"), (28, "before")])
+@pytest.mark.parametrize(("at", "moment"), [(4, "after"), (8, "before"), (12, "after"), (15, "before"), (18, "after")])
 def test_research_killed_at_a_commit_asks_for_no_page_again(tmp_path: Path, at: int, moment: Moment) -> None:
     with Site() as site:
         story = ResearchStory(tmp_path, site)
