@@ -81,6 +81,13 @@ def test_an_agent_that_has_left_gets_nothing() -> None:
     assert house.codes() == ["agent_left"]
 
 
+def test_the_agent_itself_reads_why_a_message_with_a_summary_was_refused() -> None:
+    house = routed().run(LEAD)
+    house.queue(LEAD, skill("handoff_summary"), task=T1).run(LEAD, over(AgentId("zoe")))
+    assert house.codes() == ["bad_handoff"]
+    assert house.last(LEAD).work.executor == "converse"
+
+
 @pytest.mark.req("MA-45", "MA-74")
 def test_the_senders_conversation_is_emptied_on_wish() -> None:
     house = routed().run(LEAD, over(COD)).run(COD, over(LEAD, "back", clear=True))

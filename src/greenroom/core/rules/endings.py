@@ -30,6 +30,9 @@ from greenroom.core.state.timer import TimerCancelled
 INSTRUCTION_SKILL = "instruction_generation"
 """The skill that fills in the instruction of its thread's next tool step."""
 
+HANDOFF_SKILLS = ("handoff_summary", "choose_receiver")
+"""The skills whose message passes the task on."""
+
 ANSWER_TIMER = "answer"
 """The name of an approval request's timer, after the step id."""
 
@@ -380,6 +383,8 @@ def _repeat_step(draft: Draft, step: Step, retry: int = 0) -> None:
     owed_answer = step.answers if step.answers in draft.state.waits else None
     agent = draft.state.agents[step.agent_id]
     work = evolve(step.work, call_id=None)
+    if work.executor in HANDOFF_SKILLS:  # the agent itself reads why its message was refused
+        work = evolve(work, executor="converse", instruction_content=None)
     if work.type == "tool":
         text = f"Answer now what you were asked.\n<return_waiting_id>{owed_answer}</return_waiting_id>"
         executor = choose_reply_skill(agent.spec.style)
