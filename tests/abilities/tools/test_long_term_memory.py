@@ -195,6 +195,7 @@ async def test_links_are_not_followed(tmp_path: Path) -> None:
     led_out = MemoryFiles(tmp_path / "data", tmp_path / "work2" / ".greenroom" / "memory", lambda: index)
     with pytest.raises(WorldFault, match="leads out"):
         led_out.find(["project_long_term"])
+    assert led_out.list_foreign() == {}, "nothing there is read, so nothing needs trust"
 
 
 @pytest.mark.parametrize("name", ["../../x", "..", "a/b", "a\0b"])

@@ -115,9 +115,13 @@ class MemoryFiles:
         if type_ != PROJECT:
             name = quote(agent, safe="").replace(".", "%2E")
             return self._home / type_ / name if type_ == "agent" else self._home / type_
-        if self._project is None or not self._project.resolve().is_relative_to(self._project.parent.parent.resolve()):
+        if self._project is None or self._leads_out(self._project):
             raise WorldFault("memory.leads_out", path=str(self._project))
         return self._project
+
+    @staticmethod
+    def _leads_out(project: Path) -> bool:
+        return not project.resolve().is_relative_to(project.parent.parent.resolve())
 
     def count(self, type_: MemoryType) -> int:
         """Return how many memories of a type there are, also those that are not trusted."""
@@ -270,7 +274,7 @@ class MemoryFiles:
 
     def list_foreign(self) -> Mapping[str, str]:
         """Return the digest of each memory that came with the repository."""
-        if self._project is None or not self._project.is_dir():
+        if self._project is None or not self._project.is_dir() or self._leads_out(self._project):
             return {}
         stamps = self._get_index().get_stamps(self._refresh(self.find_folder(PROJECT)))
         return {name: digest for name, stamp in sorted(stamps.items()) if (digest := stamp.rpartition(":")[2])}

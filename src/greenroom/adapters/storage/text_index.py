@@ -10,6 +10,7 @@ import re
 import sqlite3
 import threading
 import unicodedata
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -90,6 +91,8 @@ class SqliteTextIndex:
                 for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
                     path.with_name(name).unlink(missing_ok=True)
                 self._db = self._open()
+
+        weakref.finalize(self, self._db.close)
 
     def _open(self) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
