@@ -100,7 +100,7 @@ BY_NAME = re.compile(
     r"|conversation\.\w+|approvals\.\w+|change\.(recovered|applied)\w*|home\.(only_copy|discard\w*|sandbox_\w+)"
     r"|report\.(in_place|nothing_changed|limit_\w+|turn_\w+)|run\.(verified|failed|unverified|cancelled)"
     r"|integration\.(result|contributions|tests|issues|conflicts|reviews|suggestions|write_sets|not_verified|files)"
-    r"|integration\.(recommendations|summaries|score|coverage_\w+)"
+    r"|integration\.(recommendations|summaries|score|coverage_\w+)|skills\.(new|changed)"
     r"|options\.(no|type)_\w+|plan\.(because|by|basis|name|goal)_\w+|plan\.(required|recommended|optional|\w+_phase)"
     r"|compare\.(best|by|next|other)_\w+|conflicts\.((by|is|state|rung)_\w+|\w+_proposes)"
 )

@@ -191,7 +191,7 @@ def test_pages_stay_short() -> None:
     docs = ROOT / "docs"
     made = {docs / "requirements.md", docs / "sandbox-results.md", *(docs / "reference").iterdir()}
     pages = {page: count_words(page) for page in docs.rglob("*.md") if page not in made}
-    assert sum(pages.values()) <= 30_000
+    assert sum(pages.values()) <= 32_000
     assert {page.name: words for page, words in pages.items() if page.parent.name == "howto" and words > 900} == {}
     assert {page.name: words for page, words in pages.items() if page.name[0] == "0" and words > 250} == {}
     lines = {name: len((ROOT / name).read_text("utf-8").splitlines()) for name in ("README.md", "CHANGELOG.md")}

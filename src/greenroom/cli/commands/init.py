@@ -76,7 +76,7 @@ def init(
     replace: Annotated[bool, typer.Option("--replace", help="Replace existing settings; a copy is kept.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; keep existing settings.")] = False,
     from_jarvis: Annotated[
-        bool, typer.Option("--import", help="Take settings, agents and memories from ~/.jarvis; no keys.")
+        bool, typer.Option("--import", help="Take settings, agents, memories from ~/.jarvis.")
     ] = False,
 ) -> int:
     """Find or store a key, choose models, write settings.

@@ -296,7 +296,7 @@ class TeamOptions:
     planner: PlannerOption = None
     team_file: Annotated[
         str,
-        typer.Option("--team-file", metavar="FILE", help="Let the agents of this file, or team, hand the task over."),
+        typer.Option("--team-file", metavar="FILE", help="Agents of this team file pass the task on."),
     ] = ""
 
     @property
