@@ -11,6 +11,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def unknown() -> Iterator[str]:
             yield f"{name}  {', '.join(places)}"
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Return the modules that a file imports at run time, at the top or in a function. Type imports are left out."""
     waiting: list[ast.AST] = [ast.parse(path.read_text("utf-8"))]

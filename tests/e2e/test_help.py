@@ -94,7 +94,7 @@ def complete(home: Path, line: str) -> list[str]:
 
 def test_a_shell_completes_commands_options_and_ids(home: Path) -> None:
     (folder,) = (home / "demo").iterdir()
-    assert complete(home, "greenroom re") == ["rewind", "report", "replay", "resume", "replan"]
+    assert complete(home, "greenroom re") == ["research", "rewind", "report", "replay", "resume", "replan"]
     assert complete(home, "greenroom show ") == ["last", folder.name]
     assert complete(home, f"greenroom cancel {folder.name[:2]}") == [folder.name]
     assert complete(home, "greenroom show --out") == ["--output-format"]
