@@ -45,9 +45,14 @@ def list_kept(state: TeamState) -> list[Memory]:
     return [state.memories[name] for name in sorted(state.memories) if state.memories[name].type == PROJECT]
 
 
+def list_unsaved(memories: MemoryFiles, state: TeamState) -> list[Memory]:
+    """Return the memories that a run keeps and that are not yet among the project's."""
+    return [memory for memory in list_kept(state) if not memories.get(PROJECT, (memory.memory_id,))]
+
+
 def save_kept(memories: MemoryFiles, state: TeamState) -> int:
     """Save the memories that a run kept. Return how many were not there."""
-    kept = [memory for memory in list_kept(state) if not memories.get(PROJECT, (memory.memory_id,))]
+    kept = list_unsaved(memories, state)
     for memory in kept:
         memories.save(evolve(memory, updated_at=None))
     return len(kept)

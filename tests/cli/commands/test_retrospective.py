@@ -12,6 +12,7 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.core.ports.model import Failed
 from greenroom.testing.scripted import Cue, ReplyMaker
 from tests.cli.commands.conftest import Script
+from tests.cli.commands.shop import call
 from tests.cli.conftest import Type
 
 PROPOSAL = """Reading the tests first saved time.
@@ -29,10 +30,12 @@ def looks_back(shop: Path, script: Script, greenroom: Type) -> Callable[..., Any
     (shop / ".greenroom" / "agents").mkdir(parents=True)
     text = "---\ntools: [read_code]\n{keys}\n---\nDo it.\n"
 
-    def run(reply: ReplyMaker, *options: str, keys: str = "use_analysis: true") -> Any:
+    def run(
+        reply: ReplyMaker, *options: str, keys: str = "use_analysis: true", done: ReplyMaker = "It is done."
+    ) -> Any:
         (shop / ".greenroom" / "agents" / "ann.md").write_text(text.format(keys=keys))
         assert greenroom("trust", "--yes").code == 0
-        script([Cue(skill="retrospect", reply=reply), Cue(skill="summarize", reply="Short."), Cue(reply="It is done.")])
+        script([Cue(skill="retrospect", reply=reply), Cue(skill="summarize", reply="Short."), Cue(reply=done)])
         return greenroom("run", "--question", "--agent", "ann", "What does it do?", *options)
 
     return run
@@ -65,10 +68,12 @@ def test_a_skill_is_proposed_after_the_persons_answer_and_saved_only_with_consen
 
 @pytest.mark.req("AG-105")
 @pytest.mark.parametrize("reply", [Failed(kind="filter", why="No."), "Nothing to learn."])
+@pytest.mark.parametrize("ends", ["text", "finish"])
 def test_finished_work_ends_as_such_although_the_retrospective_fails_or_finds_nothing(
-    looks_back: Callable[..., Any], greenroom: Type, reply: ReplyMaker
+    looks_back: Callable[..., Any], greenroom: Type, reply: ReplyMaker, ends: str
 ) -> None:
-    assert looks_back(reply).code == Exit.WAITING
+    done = call("finish", summary="It is done.") if ends == "finish" else "It is done."
+    assert looks_back(reply, keys=f"use_analysis: true\nends: {ends}", done=done).code == Exit.WAITING
     assert greenroom("answer", "last", "yes").code == 2, "the question needs words"
     assert greenroom("answer", "last", "fine").code in (0, Exit.WAITING)
     ended = greenroom("resume", "last")

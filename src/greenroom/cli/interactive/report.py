@@ -10,7 +10,7 @@ import typer
 from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RESEARCH, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
-from greenroom.app.memories import list_kept, save_kept, take_back
+from greenroom.app.memories import list_unsaved, save_kept, take_back
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.task_status import find_partial
@@ -66,7 +66,8 @@ def report_ending(
             cli.progress.note("")
     if leftover := cli.app.unused_recording():
         cli.progress.note(leftover, style="yellow")
-    if history.state.team.kit in CHANGING_RUNS and (kept := list_kept(history.state)):
+    memories = cli.app.memories(Path(history.state.team.workspace))
+    if history.state.team.kit in CHANGING_RUNS and (kept := list_unsaved(memories, history.state)):
         command = render_command(cli, "apply", team)
         cli.progress.note(translate("memory.kept", memories=count_things("memory", len(kept)), command=command))
     cli.progress.note(_next_command(cli, team, ending))

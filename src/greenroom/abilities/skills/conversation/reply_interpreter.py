@@ -355,8 +355,21 @@ def _must_save(reply_context: ReplyContext) -> bool:
 
 def _has_closing_step(reply_context: ReplyContext) -> bool:
     """Return whether a `finish` call is not yet the end."""
-    is_open = SAVE_MEMORY_SKILL not in reply_context.closed and reply_context.step.answers is None
-    return bool(reply_context.role.spec.proof) or (is_open and _must_save(reply_context))
+    is_open = reply_context.step.answers is None and reply_context.role.owns
+    return bool(reply_context.role.spec.proof) or (is_open and bool(_list_closing_skills(reply_context)))
+
+
+def _list_closing_skills(reply_context: ReplyContext) -> list[Work]:
+    """List the skills that run once before the end of a task, if the agent's file or the settings want them."""
+    closing = (
+        (SAVE_MEMORY_SKILL, _must_save(reply_context), "Save what is worth remembering."),
+        (RETROSPECT_SKILL, reply_context.role.spec.history.retrospective, "Look back at the work."),
+    )
+    return [
+        Work(type="skill", executor=name, intention=intention)
+        for name, is_wanted, intention in closing
+        if is_wanted and name not in reply_context.closed
+    ]
 
 
 def _list_closing_works(reply_context: ReplyContext, signal: CompletionSignal) -> list[Work]:
@@ -364,15 +377,7 @@ def _list_closing_works(reply_context: ReplyContext, signal: CompletionSignal) -
     spec, text = reply_context.role.spec, completion.strip_mark(signal.text)
     if signal.has_failed:
         return []
-    closing = (
-        (SAVE_MEMORY_SKILL, _must_save(reply_context), "Save what is worth remembering."),
-        (RETROSPECT_SKILL, spec.history.retrospective, "Look back at the work."),
-    )
-    works = [
-        Work(type="skill", executor=name, intention=intention)
-        for name, is_wanted, intention in closing
-        if is_wanted and name not in reply_context.closed
-    ]
+    works = _list_closing_skills(reply_context)
     if spec.history.need_summary:
         works.append(Work(type="skill", executor=SUMMARIZE_SKILL, intention="Sum up the work."))
     elif spec.proof:
