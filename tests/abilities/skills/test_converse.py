@@ -83,7 +83,7 @@ async def test_pieces_are_seen_while_they_come() -> None:
     assert seen[0] == DONE[0]
 
 
-@pytest.mark.req("AG-185")
+@pytest.mark.req("AG-3", "AG-185")
 async def test_an_empty_answer_is_asked_for_again_and_then_is_a_failure() -> None:
     nothing: Answer = (Usage(output=0, money=1), Finished())
     model = Played(in_order(nothing, nothing, DONE))

@@ -94,7 +94,7 @@ async def read_all(reader: Reader, home: Path | None = None) -> tuple[str, list[
     return result.text, steps
 
 
-@pytest.mark.req("AG-35", "AG-182")
+@pytest.mark.req("AG-3", "AG-35", "AG-182")
 @pytest.mark.parametrize("query", ["opens vault", "上海"])
 async def test_a_fact_from_the_beginning_comes_back_as_the_result_of_a_search_step(query: str) -> None:
     reader = Reader(pages=20, query=query)
