@@ -7,14 +7,23 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from greenroom.adapters.storage import memory_files
 from greenroom.adapters.storage.memory_files import REPLACED_FOLDER, MemoryFiles
 from greenroom.adapters.storage.text_index import SqliteTextIndex
-from greenroom.app.memory_organizer import MAX_GROUP, MERGER, MemoryOrganizer, group_memories, parse_merged
-from greenroom.core.base.errors import ModelFault
+from greenroom.app.memory_organizer import (
+    MAX_GROUP,
+    MERGER,
+    MemoryOrganizer,
+    group_memories,
+    import_record,
+    parse_merged,
+)
+from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import MemoryId, memory_id
+from greenroom.core.base.records import evolve
 from greenroom.core.state.knowledge import Memory
 
 PROJECT = memory_files.PROJECT
@@ -50,6 +59,46 @@ async def organize(files: MemoryFiles, at: int = 10**9) -> list[Memory]:
 
 def contents(files: MemoryFiles) -> list[str]:
     return sorted(memory.content for memory in files.find([PROJECT]))
+
+
+def foreign(home: Path, memory: Memory) -> Memory:
+    """Put a memory beside the others as a cloned repository brings it: without a seal of this machine."""
+    (home / "work" / "memory").mkdir(parents=True, exist_ok=True)
+    path = home / "work" / "memory" / f"{memory.memory_id}.json"
+    path.write_bytes(msgspec.json.encode(memory_files.to_entry(memory)))
+    return memory
+
+
+async def test_a_cloned_memory_replaces_none_and_what_was_merged_of_it_stays_labelled(tmp_path: Path) -> None:
+    files = filled(tmp_path, [remembered(1, "a")])
+    evil = evolve(remembered(2, "b"), merged_from=(memory_id(1000, ""),), by=MERGER)
+    foreign(tmp_path, evil)
+    assert MemoryOrganizer(files, PROJECT, 10**9).find_groups(2, completes=True) == []
+    assert MemoryOrganizer(files, PROJECT, 10**9).undo() == []
+    assert contents(files) == ["fact 1", "fact 2"]
+    for number in (3, 4):
+        foreign(tmp_path, remembered(number, "x", "y"))
+    (merged,) = await organize(files)
+    assert merged.origins == (memory_files.FOREIGN,)
+    trusting = MemoryFiles(
+        tmp_path / "data", tmp_path / "work" / "memory", lambda: SqliteTextIndex(tmp_path / "i.db"), lambda _: True
+    )
+    labels = {memory.content: memory.origins for memory in trusting.find([PROJECT])}
+    assert labels == {"fact 1": (), "fact 2": (), merged.content: (memory_files.FOREIGN,)}
+
+
+def test_a_memory_of_an_impossible_time_or_id_is_no_memory(tmp_path: Path) -> None:
+    files = opened(tmp_path)
+    path = tmp_path / "work" / "memory" / "20240101_000000_000000.json"
+    path.parent.mkdir(parents=True)
+    record = {"id": "x", "type": PROJECT, "content": "c", "created_at": "0001-01-01T00:00:00"}
+    path.write_bytes(msgspec.json.encode(record))
+    assert files.find([PROJECT]) == []
+    with pytest.raises(WorldFault, match="year 0 is out of range"):
+        import_record(files, msgspec.Raw(msgspec.json.encode(record)), overwrite=False)
+    other = {**record, "id": "a/b", "created_at": "2024-01-01T00:00:00"}
+    with pytest.raises(WorldFault, match="'a/b' cannot be used"):
+        import_record(files, msgspec.Raw(msgspec.json.encode(other)), overwrite=False)
 
 
 @pytest.mark.req("AG-90")

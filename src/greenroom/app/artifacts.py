@@ -92,14 +92,24 @@ async def compare_versions(runtime: Runtime, old: Artifact, new: Artifact) -> st
 async def export_artifacts(runtime: Runtime, chosen: Iterable[Artifact], folder: Path) -> list[Path]:
     """Write artifacts into a folder, with their sources. Raise `RefusedError` if a file exists."""
     targets = [(artifact, folder / _make_file_name(artifact)) for artifact in chosen]
-    taken = next((path for _, path in targets if path.exists() or path.is_symlink()), None)
-    if taken is not None:
-        raise make_refusal("file_exists", translate("artifacts.file_exists", path=taken))
+    _check_targets([path for _, path in targets], folder)
     for artifact, path in targets:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(add_sources(artifact, await read_text(runtime, artifact)))
     return [path for _, path in targets]
+
+
+def _check_targets(paths: Sequence[Path], folder: Path) -> None:
+    """Raise `RefusedError` if a file exists, is in the way of another, or would be outside the folder."""
+    taken = next((path for path in paths if path.exists() or path.is_symlink()), None)
+    if taken is not None:
+        raise make_refusal("file_exists", translate("artifacts.file_exists", path=taken))
+    for path in paths:
+        parents = [parent for parent in path.parents if parent.is_relative_to(folder)]
+        is_used = paths.count(path) > 1 or any(parent in paths or parent.is_file() for parent in parents)
+        if is_used or not path.parent.resolve().is_relative_to(folder.resolve()):
+            raise make_refusal("no_place", translate("artifacts.no_place", path=path))
 
 
 def _make_file_name(artifact: Artifact) -> str:

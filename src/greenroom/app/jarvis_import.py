@@ -15,12 +15,13 @@ from greenroom.adapters.storage.memory_files import MemoryFiles
 from greenroom.app.agents.discovery import user_folder
 from greenroom.app.agents.front_matter import dump_yaml_keys
 from greenroom.app.agents.specs import BadKey, normalise_key, parse_spec
+from greenroom.app.memory_organizer import import_memory
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import create_file
 from greenroom.app.settings.keys import quote_toml
 from greenroom.app.settings.schema import check_table
 from greenroom.core.base.errors import WorldFault
-from greenroom.core.base.records import encode, record
+from greenroom.core.base.records import encode, evolve, record
 
 CONFIG_FILE: Final = "config.yaml"
 AGENT_FOLDERS: Final = ("agents", "roles")
@@ -187,7 +188,7 @@ def import_memories(folder: Path, memories: MemoryFiles) -> Iterator[str]:
     """Save Jarvis' global memories as the person's, and yield the names of files that are none."""
     for path in sorted((folder / MEMORY_FOLDER).glob("*.json")):
         try:
-            memories.save(memories.read_file(path))
+            import_memory(memories, evolve(memories.read_file(path), type="global_long_term"))
         except WorldFault:
             yield f"{MEMORY_FOLDER}/{path.name}"
 

@@ -47,7 +47,11 @@ def list_kept(state: TeamState) -> list[Memory]:
 
 def list_unsaved(memories: MemoryFiles, state: TeamState) -> list[Memory]:
     """Return the memories that a run keeps and that are not yet among the project's."""
-    return [memory for memory in list_kept(state) if not memories.get(PROJECT, (memory.memory_id,))]
+    return [memory for memory in list_kept(state) if not _is_saved(memories, memory)]
+
+
+def _is_saved(memories: MemoryFiles, memory: Memory) -> bool:
+    return any(found.content == memory.content for found in memories.get(PROJECT, (memory.memory_id,)))
 
 
 def save_kept(memories: MemoryFiles, state: TeamState) -> int:
@@ -62,7 +66,7 @@ def take_back(memories: MemoryFiles, state: TeamState) -> int:
     """Remove the memories that a run kept, and restore those that they replaced. Return how many were there."""
     count = 0
     for memory in reversed(list_kept(state)):
-        if any(found.content == memory.content for found in memories.get(PROJECT, (memory.memory_id,))):
+        if _is_saved(memories, memory):
             memories.restore(PROJECT, memory.merged_from)
             count += len(memories.remove(PROJECT, (memory.memory_id,)))
     return count

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from greenroom.abilities.skills.prompts.builder import PACK
-from greenroom.adapters.storage.memory_files import MemoryEntry, MemoryFiles, from_entry, to_entry
+from greenroom.adapters.storage.memory_files import PROJECT, MemoryEntry, MemoryFiles, from_entry, is_id, to_entry
 from greenroom.app.text_reader import TextReader
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import MemoryId, memory_id
@@ -77,10 +77,15 @@ class MemoryOrganizer:
     def find_groups(self, min_overlap: int, *, completes: bool) -> list[list[Memory]]:
         """Return the groups to merge. With `completes`, complete a merge that was interrupted first."""
         memories = self._files.find([self._type])
-        replaced = {name for memory in memories for name in memory.merged_from}
+        replaced = {name for memory in self._keep_own(memories) for name in memory.merged_from}
         if completes:
             self._files.remove(self._type, replaced)
         return group_memories((memory for memory in memories if memory.memory_id not in replaced), min_overlap)
+
+    def _keep_own(self, memories: Iterable[Memory]) -> list[Memory]:
+        """Return the memories that the organizer merged on this machine. Others may claim to replace anything."""
+        foreign = self._files.list_foreign() if self._type == PROJECT else {}
+        return [memory for memory in memories if memory.by == MERGER and memory.memory_id not in foreign]
 
     async def merge(self, group: Sequence[Memory], ask: AskModel, language: str) -> Memory:
         """Merge a group, newest first, into one memory. Raise `ModelFault` if the answer cannot be used."""
@@ -103,7 +108,7 @@ class MemoryOrganizer:
 
     def undo(self) -> list[Memory]:
         """Bring back what the last merging replaced. Return the merged memories, which are removed."""
-        merged = [memory for memory in self._files.find([self._type]) if memory.by == MERGER]
+        merged = self._keep_own(self._files.find([self._type]))
         newest = max((memory.created_at for memory in merged), default=0)
         last = [memory for memory in merged if memory.created_at == newest]
         for memory in last:
@@ -143,8 +148,15 @@ def import_record(files: MemoryFiles, record: msgspec.Raw, *, overwrite: bool) -
     record is bad."""
     try:
         memory = from_entry(msgspec.json.decode(record, type=MemoryEntry))
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, ValueError, OverflowError) as error:
         raise WorldFault("memory.refused", why=error) from None
+    return import_memory(files, memory, overwrite=overwrite)
+
+
+def import_memory(files: MemoryFiles, memory: Memory, *, overwrite: bool = False) -> bool:
+    """Save a memory from elsewhere. See `import_record`."""
+    if not is_id(memory.memory_id):
+        raise WorldFault("memory.bad_id", name=memory.memory_id[:80])
     if memory.type not in files.types or memory.type == "agent":
         raise WorldFault("memory.wrong_type", type=memory.type)
     if refused := check_memory(memory.content, memory.tags):

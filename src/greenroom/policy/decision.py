@@ -111,8 +111,11 @@ class TargetDecision:
 
 
 def combine_decisions(decisions: Sequence[TargetDecision]) -> TargetDecision:
-    """Return the strictest decision, the first of equals. If it asks, join the reasons and grants of all that ask."""
-    worst = max(decisions, key=lambda target_decision: STRICTNESS[target_decision.level])
+    """Return the strictest decision. Of equals a person's rule comes before that of the network, then the first one.
+
+    If it asks, join the reasons and grants of all that ask.
+    """
+    worst = max(decisions, key=lambda decision: (STRICTNESS[decision.level], decision.rule != NETWORK_RULE))
     if worst.level != "ask":
         return worst
     asking = [target_decision for target_decision in decisions if target_decision.level == "ask"]

@@ -148,7 +148,13 @@ async def test_the_log_is_the_cache_of_the_next_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "verdict"), [((), "allow"), (("deny host a.example",), "deny"), (("ask host a.example",), "ask")]
+    ("rules", "verdict"),
+    [
+        ((), "allow"),
+        (("deny host a.example",), "deny"),
+        (("ask host a.example",), "ask"),
+        (("ask tool web_fetch",), "ask"),
+    ],
 )
 def test_research_reads_public_pages_unless_a_rule_of_the_person_says_otherwise(
     rules: Sequence[str], verdict: str, tmp_path: Path

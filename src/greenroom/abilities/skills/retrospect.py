@@ -25,7 +25,7 @@ from greenroom.core.state.team_state import TeamState
 
 RETROSPECT: Final = "retrospect"
 KEEP_SKILL: Final = "keep_skill"
-_PROPOSAL: Final = re.compile(r"<skill>\s*name:\s*(\S+)\s*\ndescription:\s*(.+?)\s*\n---\n(.+?)</skill>", re.DOTALL)
+_PROPOSAL: Final = re.compile(r"<skill>\s*name:\s*(\S+)\s*\ndescription:[ \t]*([^\n]+)\n---\n(.+?)</skill>", re.DOTALL)
 
 
 class RetrospectSkill:

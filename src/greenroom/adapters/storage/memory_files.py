@@ -141,8 +141,12 @@ class MemoryFiles:
         path = self._home / KEY_FILE
         with translate_errors(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                _write_new(path, secrets.token_hex(32).encode())
+            if not path.exists():
+                draft = path.with_name(f".{KEY_FILE}.{secrets.token_hex(4)}")
+                _write_new(draft, secrets.token_hex(32).encode())
+                with suppress(FileExistsError):  # another process was first
+                    os.link(draft, path)
+                draft.unlink()
             return path.read_bytes()
 
     def _seal(self, entry: MemoryEntry) -> str:
@@ -224,9 +228,9 @@ class MemoryFiles:
             if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
                 raise WorldFault("files.not_plain")
             entry = msgspec.json.decode(path.read_bytes(), type=MemoryEntry)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            memory = evolve(from_entry(entry), memory_id=MemoryId(path.stem))
+        except (OSError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
             raise WorldFault("memory.unreadable", path=str(path), why=str(error)) from None
-        memory = evolve(from_entry(entry), memory_id=MemoryId(path.stem))
         if not self._is_foreign(path, entry):
             return memory
         return evolve(memory, type=PROJECT, origins=merge_labels((FOREIGN,), memory.origins))
@@ -304,9 +308,11 @@ class MemoryFiles:
         matches = self._get_index().search(words, limit=limit, collections=list(folders), tags=tags)
         paths = (_find_path(folders[match.collection], match.key) for match in matches)
         found = [memory for memory in map(self._read, paths) if memory is not None]
-        if any(FOREIGN in memory.origins for memory in found) and self._is_trusted(self.list_foreign()):
-            return [evolve(item, origins=tuple(name for name in item.origins if name != FOREIGN)) for item in found]
-        return found
+        foreign = self.list_foreign() if any(FOREIGN in memory.origins for memory in found) else {}
+        if not foreign or not self._is_trusted(foreign):
+            return found
+        # What was merged from others was not reviewed: it stays labelled.
+        return [_without_label(memory) if memory.memory_id in foreign else memory for memory in found]
 
     def get(self, type_: MemoryType, ids: Iterable[str], agent: str = "") -> list[Memory]:
         """Return the memories with these ids that exist."""
@@ -325,6 +331,15 @@ class MemoryFiles:
             return self.count_tags(["global_long_term", *([PROJECT] if has_project else [])])
         except WorldFault:  # each call says so
             return {}
+
+
+def is_id(name: str) -> bool:
+    """Return whether a memory with this id can be found again."""
+    return _FILE_NAME.fullmatch(f"{name}.json") is not None
+
+
+def _without_label(memory: Memory) -> Memory:
+    return evolve(memory, origins=tuple(label for label in memory.origins if label != FOREIGN))
 
 
 def _find_path(folder: Path, name: str) -> Path:
