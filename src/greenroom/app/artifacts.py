@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -63,6 +64,10 @@ async def read_text(runtime: Runtime, artifact: Artifact) -> str:
     return (await runtime.log.get_blob(artifact.blob)).decode("utf-8", "replace")
 
 
+_MARK: Final = re.compile(r"(?<![\w\]])\[(\d{1,3})\](?![(:\[])")
+"""The mark of a citation in a text: no link, no index of a list."""
+
+
 def render_sources(citations: Iterable[Citation]) -> Iterator[str]:
     """Yield a line per source: its number, address, time, hash and quote, and what is wrong with it."""
     marks = MARKS["zh" if current_language().startswith("zh") else "en"]
@@ -74,8 +79,15 @@ def render_sources(citations: Iterable[Citation]) -> Iterator[str]:
 
 
 def add_sources(artifact: Artifact, text: str) -> str:
-    """Return the text of a version with its sources at the end."""
-    if not artifact.citations or artifact.media_type not in TEXT_TYPES:
+    """Return the text of a version with its sources at the end, and the marks `[n]` that have none."""
+    if artifact.media_type not in TEXT_TYPES:
+        return text
+    cited = {citation.number for citation in artifact.citations}
+    unknown = sorted({int(number) for number in _MARK.findall(text)} - cited)
+    if unknown:  # an agent can write a mark and a source by itself
+        numbers = ", ".join(f"[{number}]" for number in unknown)
+        text = f"{text.rstrip()}\n\n**{translate('artifacts.not_cited', numbers=numbers)}**\n"
+    if not cited:
         return text
     lines = "\n".join(render_sources(artifact.citations))
     return f"{text.rstrip()}\n\n## {translate('artifacts.sources')}\n\n{lines}\n"

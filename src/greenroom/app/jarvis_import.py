@@ -35,6 +35,8 @@ SETTINGS: Final[Mapping[str, str]] = {
     "plan_enabled": "agents.plan",
     "plan_max_depth": "agents.plan_max_depth",
     "use_methodology": "skills.use",
+    "use_analysis": "agents.retrospective",
+    "force_save_memory": "agents.force_save_memory",
 }
 """Keys of Jarvis' configuration without their prefix, and ours."""
 

@@ -85,7 +85,8 @@ class MemoryOrganizer:
     def _keep_own(self, memories: Iterable[Memory]) -> list[Memory]:
         """Return the memories that the organizer merged on this machine. Others may claim to replace anything."""
         foreign = self._files.list_foreign() if self._type == PROJECT else {}
-        return [memory for memory in memories if memory.by == MERGER and memory.memory_id not in foreign]
+        merged = (memory for memory in memories if memory.by == MERGER and memory.merged_from)
+        return [memory for memory in merged if memory.memory_id not in foreign]
 
     async def merge(self, group: Sequence[Memory], ask: AskModel, language: str) -> Memory:
         """Merge a group, newest first, into one memory. Raise `ModelFault` if the answer cannot be used."""

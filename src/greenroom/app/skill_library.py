@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -16,7 +17,7 @@ from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, 
 from greenroom.adapters.git.files import write_atomic
 from greenroom.adapters.storage.text_index import SqliteTextIndex, make_temporary_index
 from greenroom.app.agents.discovery import Agents, BrokenAgentFile
-from greenroom.app.agents.specs import NAME_PATTERN, list_own_skills
+from greenroom.app.agents.specs import list_own_skills
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SkillSettings
@@ -116,17 +117,19 @@ class WorkspaceSkills:
         return remove_control_characters(content.decode(errors="replace"))
 
     async def save(self, skill: OfferedSkill) -> str:
-        """Save a skill of the person, and return its path. Raise `WorldFault` if there is another one of its name."""
-        if not NAME_PATTERN.fullmatch(skill.name):
-            raise WorldFault("skills.bad_own_name", name=skill.name[:80])
-        path = config_folder() / SKILLS_FOLDER / skill.name / SKILL_FILE
-        keys = yaml.safe_dump({"name": skill.name, "description": skill.description}, allow_unicode=True, width=10_000)
+        """Save a skill of the person, under the next free name. Return its path."""
+        names = chain([skill.name], (f"{skill.name}-{number}" for number in count(2)))
+        return next(path for name in names if (path := self._save_as(name, skill)))
+
+    def _save_as(self, name: str, skill: OfferedSkill) -> str:
+        """Save a skill under this name. Return "" if another one has it."""
+        path = config_folder() / SKILLS_FOLDER / name / SKILL_FILE
+        keys = yaml.safe_dump({"name": name, "description": skill.description}, allow_unicode=True, width=10_000)
         content = f"---\n{keys}---\n{skill.text}\n".encode()
-        if (skill.name in self._skills or path.exists()) and not (path.exists() and path.read_bytes() == content):
-            raise WorldFault("skills.exists", name=skill.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomic(path, content)
-        return str(path)
+        if not path.exists() and name not in self._skills:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(path, content)
+        return str(path) if path.exists() and path.read_bytes() == content else ""
 
 
 def _measure(skill: OfferedSkill) -> int:

@@ -17,7 +17,7 @@ from tests.cli.conftest import Type
 
 PROPOSAL = """Reading the tests first saved time.
 <skill>
-name: rates
+name: ../Rates
 description: How rates are added to this kind of shop.
 ---
 Write the test first. Run `make check`.
@@ -64,6 +64,7 @@ def test_a_skill_is_proposed_after_the_persons_answer_and_saved_only_with_consen
     ended = greenroom("resume", "last")
     assert (ended.code, "Short." in ended.out) == (0, True), ended.err
     assert saved(tmp_path).exists() is is_kept
+    assert "yes, but faster next time" in greenroom("events", "last", "--output-format", "json").out, "it is kept"
 
 
 @pytest.mark.req("AG-105")
@@ -112,4 +113,4 @@ def test_a_skill_of_a_person_is_never_replaced(looks_back: Callable[..., Any], g
     ]
     assert ended[-1].code == 0
     assert "Mine." in saved(tmp_path).read_text()
-    assert "There is already a skill 'rates'" in greenroom("events", "last").out
+    assert "Write the test first." in (saved(tmp_path).parents[1] / "rates-2" / "SKILL.md").read_text()

@@ -25,7 +25,9 @@ from greenroom.core.state.team_state import TeamState
 
 RETROSPECT: Final = "retrospect"
 KEEP_SKILL: Final = "keep_skill"
-_PROPOSAL: Final = re.compile(r"<skill>\s*name:\s*(\S+)\s*\ndescription:[ \t]*([^\n]+)\n---\n(.+?)</skill>", re.DOTALL)
+_PROPOSAL: Final = re.compile(
+    r"<skill>\s*name:[ \t]*([^\n]+)\ndescription:[ \t]*([^\n]+)\n---\n(.+?)</skill>", re.DOTALL
+)
 
 
 class RetrospectSkill:
@@ -82,6 +84,7 @@ class RetrospectSkill:
 
 
 def _build_offer(name: str, description: str, text: str) -> Work:
+    name = re.sub(r"[^\w-]+", "-", name).strip("-_").lower()[:60] or "skill"
     content = {"name": name, "description": " ".join(description.split()), "text": text.strip()}
     return Work(type="skill", executor=KEEP_SKILL, intention=f"Keep the skill {name}.", instruction_content=content)
 

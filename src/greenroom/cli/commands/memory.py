@@ -120,7 +120,7 @@ def _show(
         ]
         cli.out.show(FittedTable(COLUMNS, rows))
     else:
-        cli.progress.note(translate("memory.none"))
+        cli.progress.note(translate("memory.no_match" if words or tags else "memory.none"))
     if len(found) > limit:
         cli.progress.note(translate("memory.more", limit=limit))
     for fault in (fault for type_ in chosen for fault in files.list_faults(type_, agent)):

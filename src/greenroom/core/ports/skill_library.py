@@ -44,5 +44,5 @@ class SkillLibrary(Protocol):
         ...
 
     async def save(self, skill: OfferedSkill) -> str:
-        """Save a skill of the person, and return its path. Raise `WorldFault` if there is another one of its name."""
+        """Save a skill of the person, under the next free name. Return its path."""
         ...
