@@ -279,7 +279,9 @@ async def test_a_command_in_the_background_is_looked_at_and_stopped(tmp_path: Pa
     async with scripts(tmp_path) as team:
         handle = await begun(team, SERVER.format(token="back"))
         await until_there(tmp_path / "up")
-        told = await team.output("command_output", handle=handle)
+        told = await team.output("command_output", handle=handle, wait_seconds=0)
+        while "It has printed nothing." in told:  # what it printed is still on its way
+            told = await team.output("command_output", handle=handle, wait_seconds=0)
         assert told == "It still runs.\n1: ready\n[Lines 1 to 1, of 1. That was the last.]"
         await until_marked("back")
         ended = await team.output("stop_command", handle=handle)

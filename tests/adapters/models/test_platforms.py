@@ -91,7 +91,7 @@ def test_a_platform_that_cannot_make_a_model_says_why() -> None:
     class Mine(BasePlatform):
         def model_named(self, name: str) -> ScriptedModel:
             if name == "none":
-                raise WorldFault("models.no_model_set")
+                raise WorldFault("No model is set.")
             raise RuntimeError("no water")
 
     registry = PlatformRegistry()

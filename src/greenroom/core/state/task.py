@@ -219,9 +219,8 @@ def apply_hand_over(task: Task, event: TaskHandedOver) -> Task:
 
 def note_tool_use(task: Task) -> Task:
     """Note that a tool was used after the last hand-over."""
-    if not task.hops or task.hops[-1].acted:
-        return task
-    return evolve(task, hops=(*task.hops[:-1], evolve(task.hops[-1], acted=True)))
+    last = task.hops[-1]
+    return task if last.acted else evolve(task, hops=(*task.hops[:-1], evolve(last, acted=True)))
 
 
 def apply_end(task: Task, event: TaskEnded) -> Task:
