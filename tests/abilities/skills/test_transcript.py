@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from greenroom.abilities.skills.compact import list_closed
 from greenroom.abilities.skills.conversation import transcript as transcripts
 from greenroom.abilities.skills.conversation.transcript import Transcripts, render_messages
 from greenroom.abilities.skills.prompts.builder import render_notice
@@ -343,3 +344,12 @@ async def test_why_a_block_was_not_run_is_not_lost_when_somebody_speaks_first() 
     why, more = (one.content for one in model.asked[1].messages[-2:])
     assert "was not run" in why
     assert more.startswith(MORE)
+
+
+def test_what_runs_once_per_task_is_still_known_after_a_summary() -> None:
+    once = ended(1, Work(type="skill", executor="retrospect"), {"text": "Fine."})
+    assert list_closed([turn(0, "Done."), once]) == {"retrospect"}
+    kept = {"summary": "So far.", "kept": [], "missing": 0, "open": [], "closed": ["retrospect"]}
+    summary = ended(2, Work(type="skill", executor="compact"), kept)
+    assert Transcripts().get(TEAM, HERE, [summary, turn(3, "On.")]).closed == {"retrospect"}
+    assert list_closed([summary, turn(3, "On.")]) == {"retrospect"}

@@ -10,6 +10,8 @@ from greenroom.abilities.skills.conversation import model_call
 from greenroom.abilities.skills.conversation.reply import request_reply
 from greenroom.abilities.skills.conversation.transcript import (
     BYTES_PER_TOKEN,
+    CLOSED_KEY,
+    find_closed,
     is_from_people,
     render_messages,
     render_summary,
@@ -182,6 +184,11 @@ def _compute_allowance(sizes: Sequence[int], max_bytes: int) -> int:
     return max(sizes, default=0)
 
 
+def list_closed(history: Sequence[Step]) -> set[str]:
+    """Return the skills that have run once for this task and do not run again after the summary."""
+    return {name for step in history for name in find_closed(step)}
+
+
 def list_open_items(state: TeamState, step: Step) -> list[str]:
     """List the answers that the agent owes in this conversation, and its unread notices."""
     owed = [item for item in state.steps_of(step.agent_id) if item.thread_id == step.thread_id and item.answers]
@@ -205,6 +212,6 @@ CONVERSE_COMPACTION: Final = CompactionPolicy(
         f"[{message.role}]\n{cut_middle(message.content, MAX_MESSAGE_CHARS)}"
         for message in render_messages(step, native=False, language=language)
     ),
-    collect_extra=lambda _, __: {},
+    collect_extra=lambda history, _: {CLOSED_KEY: sorted(closed)} if (closed := list_closed(history)) else {},
 )
 """How conversations of conversing agents are compacted."""

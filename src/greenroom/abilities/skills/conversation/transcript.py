@@ -56,9 +56,20 @@ def describe_origin(state: TeamState, step: Step) -> Data:
     return {"begins": is_new_request(step), "people": is_from_people(state, step)}
 
 
+CLOSED_KEY: Final = "closed"
+"""The key of a summary for the skills in `ONCE_PER_TASK` that ran before it."""
+
 PLAN_SKILL: Final = "plan_task"
 PLAN_CALL_PREFIX: Final = "plan-"
 """Prefix of the ids of calls that a plan makes. The conversation reads the plan's report instead of their results."""
+
+
+def find_closed(step: Step) -> set[str]:
+    """Return the skills that run once per task and ran in this step, or before the summary that it made."""
+    if step.work.executor == "compact":
+        return {str(name) for name in cast("Iterable[object]", (step.result or {}).get(CLOSED_KEY, ()))}
+    return {step.work.executor} & ONCE_PER_TASK
+
 
 INTERRUPTION_MARK: Final = " […]"
 """Marks the end of the agent's own text when a person interrupted it."""
@@ -151,13 +162,12 @@ class Transcript:
         self._uncounted += size + media_size
 
     def _read_step(self, step: Step) -> None:
+        self.closed |= find_closed(step)
         if step.work.executor == "compact":
             self.failed_compactions = 0 if step.state == "finished" else self.failed_compactions + 1
             if not self.failed_compactions:  # the provider counted another conversation before
                 self.turns_since_compaction, self._counted, self._uncounted = 0, 0, self.size + self._media_size
             return
-        if step.work.executor in ONCE_PER_TASK:
-            self.closed.add(step.work.executor)
         messages = render_messages(step, native=self.native, language=self.language, media=self._media)
         self._append_messages(messages, step.work.media_tokens)
         if step.work.type == "tool" and step.state == "finished" and (step.result or {}).get("need_return"):
