@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from greenroom.abilities.skills.compact import CompactSkill
-from greenroom.abilities.skills.conversation import builtin_calls, model_call
+from greenroom.abilities.skills.conversation import builtin_calls
 from greenroom.abilities.skills.conversation.completion import strip_mark
-from greenroom.abilities.skills.conversation.reply import ModelReply, request_reply
 from greenroom.abilities.skills.conversation.reply_interpreter import SAVE_MEMORY, SAVE_MEMORY_SKILL
 from greenroom.abilities.skills.conversation.roles import Role, RoleFactory
 from greenroom.abilities.skills.conversation.transcript import Transcripts
+from greenroom.abilities.skills.conversation_question import ConversationQuestion
 from greenroom.abilities.skills.converse import Converse
-from greenroom.abilities.skills.filter_tools import FilterToolsSkill, find_chosen_tools
+from greenroom.abilities.skills.filter_tools import FilterToolsSkill
 from greenroom.abilities.skills.handoff import ChooseReceiverSkill, HandoffSummarySkill
 from greenroom.abilities.skills.plan_task import PlanTaskSkill
-from greenroom.abilities.skills.prompts.builder import PACK, render_notice
+from greenroom.abilities.skills.prompts.builder import render_notice
 from greenroom.abilities.skills.retrospect import KeepSkill, RetrospectSkill
 from greenroom.core.base.errors import ModelFault, WorldFault
-from greenroom.core.base.records import Data, evolve
+from greenroom.core.base.records import evolve
 from greenroom.core.ports.executor import Executor, Outcome, StepContext
-from greenroom.core.ports.model import ChatMessage, ModelRequest, Models, ToolSpec
+from greenroom.core.ports.model import Models, ToolSpec
 from greenroom.core.ports.reply_reader import ReplyCall, ReplyReader
 from greenroom.core.ports.skill_library import SkillLibrary
 from greenroom.core.rules.intents import Consequence, QueueSteps
@@ -28,67 +28,32 @@ from greenroom.core.state.step import Step, StepTerms, StepType, Work
 from greenroom.core.state.team_state import TeamState
 
 
-class SummarizeSkill:
-    """Asks for a summary in the same conversation, so that nothing has to be repeated."""
+class SummarizeSkill(ConversationQuestion):
+    """Asks for a summary of the work, and ends it."""
 
     type: StepType = "skill"
     name: str = "summarize"
     description: str = "Sum up work that is over, and end it."
 
-    def __init__(self, models: Models, role_factory: RoleFactory, transcripts: Transcripts) -> None:
-        self._models = models
-        self._role_factory = role_factory
-        self._transcripts = transcripts
-
-    def terms(self, state: TeamState, step: Step) -> StepTerms:
-        """Return the terms of a model call."""
-        model = model_call.pick_model(self._models, state.agents[step.agent_id].spec)
-        role = self._role_factory.get_role(state, step, model.card, find_chosen_tools(state, step))
-        thread = state.threads.get(step.thread_id)
-        size = role.size + len(role.spec.history.summary_prompt) + (thread.size if thread else 0)
-        return model_call.build_terms(model, role.spec, size, prompt=role.version)
-
-    async def ask(
-        self, context: StepContext, prompt: str, wishes: Data, *, acts: bool = False
-    ) -> tuple[str, ModelReply, Role, str]:
-        """Ask in the conversation. Return the question, the reply, the role, and the last text before."""
-        model, team = model_call.pick_model(self._models, context.agent.spec), context.state.team.team_id
-        chosen = find_chosen_tools(context.state, context.step)
-        role = self._role_factory.get_role(context.state, context.step, model.card, chosen)
-        spec, history = role.spec, await context.history()
-        transcript = self._transcripts.get(
-            team, context.step.thread_id, history, native=role.is_native, language=spec.language
-        )
-        asked = PACK.render(spec.language, prompt, wishes)
-        request = ModelRequest(
-            purpose=model_call.build_purpose(context.step, team, transcript.turns + 1),
-            messages=(role.system, *transcript.messages, ChatMessage(role="user", content=asked)),
-            tools=role.tools,
-            tool_choice="none" if role.tools and not acts else "auto",
-            max_output=model_call.find_max_output(model, spec),
-            **model_call.build_request_options(spec),
-        )
-        return asked, await request_reply(context, model, request), role, transcript.last_text
+    def find_wish(self, role: Role) -> str:
+        """Return how the person wants the summary."""
+        return role.spec.history.summary_prompt
 
     async def run(self, context: StepContext) -> Outcome:
         """Ask for the summary and end the work with it. If the spec requires proof, the work is verified first."""
-        spec = context.agent.spec
-        asked, reply, _, last = await self.ask(context, "summarize", {"wish": spec.history.summary_prompt})
-        text = strip_mark(reply.text) or last
+        spec, answer = context.agent.spec, await self.ask(context, "summarize", {})
+        text = strip_mark(answer.reply.text) or answer.last_text
         after: Consequence = builtin_calls.build_finish(context.step, text)
         if spec.proof:
             works = (builtin_calls.build_proof_step(spec.proof, text),)
             after = QueueSteps(agent_id=context.step.agent_id, works=works, place="next")
-        return Outcome(
-            result=reply.to_result(asked),
-            spent=context.step.reserved if reply.cost is None else reply.cost,
-            intents=(after,),
-        )
+        return Outcome(result=answer.reply.to_result(answer.asked), spent=answer.spent, intents=(after,))
 
 
-class SaveMemorySkill(SummarizeSkill):
-    """Asks in the same conversation what is worth remembering, and saves it by the tool. What fails is passed over."""
+class SaveMemorySkill(ConversationQuestion):
+    """Asks what is worth remembering, and saves it by the tool. What fails is passed over."""
 
+    type: StepType = "skill"
     name: str = SAVE_MEMORY_SKILL
     description: str = "Save what is worth remembering."
 
@@ -101,9 +66,10 @@ class SaveMemorySkill(SummarizeSkill):
     async def run(self, context: StepContext) -> Outcome:
         """Queue a step for each call of save_memory. Other calls are not made."""
         try:
-            asked, reply, role, _ = await self.ask(context, SAVE_MEMORY_SKILL, {}, acts=True)
+            answer = await self.ask(context, SAVE_MEMORY_SKILL, {}, acts=True)
         except (ModelFault, WorldFault) as fault:
             return Outcome(result={"skipped": str(fault)}, spent=context.step.reserved)
+        reply, role = answer.reply, answer.role
         if self._reader is not None and not role.is_native:
             found = self._reader.read(role.spec, reply.text, role.all_tools, role.others, ended=True)
             reply.calls += [evolve(found.call, call_id=context.step.step_id)] if isinstance(found, ReplyCall) else []
@@ -122,8 +88,8 @@ class SaveMemorySkill(SummarizeSkill):
         queued = QueueSteps(agent_id=context.step.agent_id, works=tuple(works), place="next")
         answers = {call.call_id: refusal for call in reply.calls if call not in saves}
         return Outcome(
-            result={**reply.to_result(asked, call_answers=answers), "saved": len(saves)},
-            spent=context.step.reserved if reply.cost is None else reply.cost,
+            result={**reply.to_result(answer.asked, call_answers=answers), "saved": len(saves)},
+            spent=answer.spent,
             intents=(queued,) if works else (),
         )
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from greenroom.abilities.skills.conversation import builtin_calls, model_call
 from greenroom.abilities.skills.conversation.completion import strip_mark
 from greenroom.abilities.skills.conversation.reply import request_reply
-from greenroom.abilities.skills.conversation.roles import RoleFactory
-from greenroom.abilities.skills.conversation.transcript import Transcript, Transcripts
-from greenroom.abilities.skills.filter_tools import find_chosen_tools
+from greenroom.abilities.skills.conversation.roles import Role
+from greenroom.abilities.skills.conversation.transcript import Transcript
+from greenroom.abilities.skills.conversation_question import ConversationQuestion
 from greenroom.abilities.skills.prompts.builder import PACK
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import ModelFault, ProviderFault
@@ -39,47 +39,27 @@ async def _ask(context: StepContext, model: Model, request: ModelRequest) -> tup
     return strip_mark(reply.text).strip(), context.step.reserved if reply.cost is None else reply.cost, ""
 
 
-class HandoffSummarySkill:
+class HandoffSummarySkill(ConversationQuestion):
     """Asks the sender's model, in its conversation, to sum up the work. Without an answer the summary is empty."""
 
     type: StepType = "skill"
     name: str = builtin_calls.HANDOFF_SUMMARY_SKILL
     description: str = "Sum up the work for the agent that goes on with it."
 
-    def __init__(self, models: Models, role_factory: RoleFactory, transcripts: Transcripts) -> None:
-        self._models = models
-        self._role_factory = role_factory
-        self._transcripts = transcripts
-
-    def terms(self, state: TeamState, step: Step) -> StepTerms:
-        """Return the terms of a model call that reads the conversation once more."""
-        model = model_call.pick_model(self._models, state.agents[step.agent_id].spec)
-        role = self._role_factory.get_role(state, step, model.card, find_chosen_tools(state, step))
-        thread = state.threads.get(step.thread_id)
-        size = role.size + len(_read_wish(role.spec).encode()) + (thread.size if thread else 0)
-        return model_call.build_terms(model, role.spec, size, prompt=role.version)
+    def find_wish(self, role: Role) -> str:
+        """Return the team's own words for the question."""
+        return role.spec.handoff.summary_prompt if role.spec.handoff is not None else ""
 
     async def run(self, context: StepContext) -> Outcome:
-        """Ask for the summary, by the team's own words if it has any, and send the message with it."""
-        step, model = context.step, model_call.pick_model(self._models, context.agent.spec)
-        role = self._role_factory.get_role(context.state, step, model.card, find_chosen_tools(context.state, step))
-        spec, team, given = role.spec, context.state.team.team_id, step.work.instruction_content or {}
-        history, language = await context.history(), spec.language
-        transcript = self._transcripts.get(team, step.thread_id, history, native=role.is_native, language=language)
-        asked = PACK.render(spec.language, "handoff_summary", {"wish": _read_wish(spec)})
-        request = ModelRequest(
-            purpose=model_call.build_purpose(step, team, transcript.turns + 1),
-            messages=(role.system, *transcript.messages, ChatMessage(role="user", content=asked)),
-            max_output=model_call.find_max_output(model, spec),
-            **model_call.build_request_options(spec),
-        )
-        summary, spent, why = await _ask(context, model, request)
+        """Ask for the summary, and send the message with it."""
+        step, given = context.step, context.step.work.instruction_content or {}
+        try:
+            answer = await self.ask(context, builtin_calls.HANDOFF_SUMMARY_SKILL, {})
+            summary, spent, why = strip_mark(answer.reply.text).strip(), answer.spent, ""
+        except (ModelFault, ProviderFault) as fault:
+            summary, spent, why = "", step.reserved if fault.spent is None else fault.spent, str(fault)
         message = builtin_calls.build_handoff(step, given, summary, clear=bool(given.get("clear")))
         return Outcome(result={"summary": summary, "why": why}, spent=spent, intents=(message,))
-
-
-def _read_wish(spec: AgentSpec) -> str:
-    return spec.handoff.summary_prompt if spec.handoff is not None else ""
 
 
 class ChooseReceiverSkill:
