@@ -64,8 +64,8 @@ async def read_text(runtime: Runtime, artifact: Artifact) -> str:
     return (await runtime.log.get_blob(artifact.blob)).decode("utf-8", "replace")
 
 
-_MARK: Final = re.compile(r"(?<![\w\]])\[(\d{1,3})\](?![(:\[])")
-"""The mark of a citation in a text: no link, no index of a list."""
+_MARK: Final = re.compile(r"\[(\d{1,3})\](?![(:])")
+_CODE: Final = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
 def render_sources(citations: Iterable[Citation]) -> Iterator[str]:
@@ -83,7 +83,7 @@ def add_sources(artifact: Artifact, text: str) -> str:
     if artifact.media_type not in TEXT_TYPES:
         return text
     cited = {citation.number for citation in artifact.citations}
-    unknown = sorted({int(number) for number in _MARK.findall(text)} - cited)
+    unknown = sorted({int(number) for number in _MARK.findall(_CODE.sub("", text))} - cited)
     if unknown:  # an agent can write a mark and a source by itself
         numbers = ", ".join(f"[{number}]" for number in unknown)
         text = f"{text.rstrip()}\n\n**{translate('artifacts.not_cited', numbers=numbers)}**\n"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from greenroom.adapters.storage.memory_files import PROJECT, MemoryFiles
+from greenroom.adapters.storage.memory_files import FOREIGN, PROJECT, MemoryFiles
 from greenroom.app.messages import count_things
 from greenroom.app.settings.layers import PROJECT_FOLDER, is_shared_folder
 from greenroom.app.trust import TrustItem, hash_text, open_trust_store
@@ -51,7 +51,9 @@ def list_unsaved(memories: MemoryFiles, state: TeamState) -> list[Memory]:
 
 
 def _is_saved(memories: MemoryFiles, memory: Memory) -> bool:
-    return any(found.content == memory.content for found in memories.get(PROJECT, (memory.memory_id,)))
+    """Return whether a kept memory is stored, also if a person has changed it since."""
+    found = memories.get(PROJECT, (memory.memory_id,))
+    return any(stored.content == memory.content or FOREIGN not in stored.origins for stored in found)
 
 
 def save_kept(memories: MemoryFiles, state: TeamState) -> int:
@@ -66,7 +68,7 @@ def take_back(memories: MemoryFiles, state: TeamState) -> int:
     """Remove the memories that a run kept, and restore those that they replaced. Return how many were there."""
     count = 0
     for memory in reversed(list_kept(state)):
-        if _is_saved(memories, memory):
+        if any(found.content == memory.content for found in memories.get(PROJECT, (memory.memory_id,))):
             memories.restore(PROJECT, memory.merged_from)
             count += len(memories.remove(PROJECT, (memory.memory_id,)))
     return count

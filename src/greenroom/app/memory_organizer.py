@@ -83,10 +83,9 @@ class MemoryOrganizer:
         return group_memories((memory for memory in memories if memory.memory_id not in replaced), min_overlap)
 
     def _keep_own(self, memories: Iterable[Memory]) -> list[Memory]:
-        """Return the memories that the organizer merged on this machine. Others may claim to replace anything."""
+        """Return the memories that were merged on this machine. Others may claim to replace anything."""
         foreign = self._files.list_foreign() if self._type == PROJECT else {}
-        merged = (memory for memory in memories if memory.by == MERGER and memory.merged_from)
-        return [memory for memory in merged if memory.memory_id not in foreign]
+        return [memory for memory in memories if memory.merged_from and memory.memory_id not in foreign]
 
     async def merge(self, group: Sequence[Memory], ask: AskModel, language: str) -> Memory:
         """Merge a group, newest first, into one memory. Raise `ModelFault` if the answer cannot be used."""
@@ -109,7 +108,7 @@ class MemoryOrganizer:
 
     def undo(self) -> list[Memory]:
         """Bring back what the last merging replaced. Return the merged memories, which are removed."""
-        merged = self._keep_own(self._files.find([self._type]))
+        merged = [memory for memory in self._keep_own(self._files.find([self._type])) if memory.by == MERGER]
         newest = max((memory.created_at for memory in merged), default=0)
         last = [memory for memory in merged if memory.created_at == newest]
         for memory in last:

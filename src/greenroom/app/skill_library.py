@@ -17,13 +17,13 @@ from greenroom.abilities.tools.tool import Arguments, CardedTool, build_schema, 
 from greenroom.adapters.git.files import write_atomic
 from greenroom.adapters.storage.text_index import SqliteTextIndex, make_temporary_index
 from greenroom.app.agents.discovery import Agents, BrokenAgentFile
-from greenroom.app.agents.specs import list_own_skills
+from greenroom.app.agents.specs import NAME_PATTERN, list_own_skills
 from greenroom.app.messages import translate
 from greenroom.app.settings.home import config_folder
 from greenroom.app.settings.schema import SkillSettings
 from greenroom.app.skill_folders import SKILL_FILE, SKILLS_FOLDER, FileSkill, FoundSkills, find_skills
 from greenroom.app.trust import make_skill_check
-from greenroom.core.base.errors import ModelFault, WorldFault
+from greenroom.core.base.errors import Bug, ModelFault, WorldFault
 from greenroom.core.base.records import evolve
 from greenroom.core.base.text import remove_control_characters
 from greenroom.core.ports.executor import Outcome, StepContext
@@ -118,6 +118,8 @@ class WorkspaceSkills:
 
     async def save(self, skill: OfferedSkill) -> str:
         """Save a skill of the person, under the next free name. Return its path."""
+        if not NAME_PATTERN.fullmatch(skill.name):
+            raise Bug(f"{skill.name!r} is no name of a skill.")
         names = chain([skill.name], (f"{skill.name}-{number}" for number in count(2)))
         return next(path for name in names if (path := self._save_as(name, skill)))
 

@@ -20,9 +20,7 @@ from greenroom.core.state.team_state import TeamState
 
 RETROSPECT: Final = "retrospect"
 KEEP_SKILL: Final = "keep_skill"
-_PROPOSAL: Final = re.compile(
-    r"<skill>\s*name:[ \t]*([^\n]+)\ndescription:[ \t]*([^\n]+)\n---\n(.+?)</skill>", re.DOTALL
-)
+_PROPOSAL: Final = re.compile(r"<skill>\s*name: *([^\n]+)\n\s*description:(.+?)\n---\n(.+?)</skill>", re.DOTALL)
 
 
 class RetrospectSkill(ConversationQuestion):

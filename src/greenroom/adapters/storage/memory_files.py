@@ -144,9 +144,11 @@ class MemoryFiles:
             if not path.exists():
                 draft = path.with_name(f".{KEY_FILE}.{secrets.token_hex(4)}")
                 _write_new(draft, secrets.token_hex(32).encode())
-                with suppress(FileExistsError):  # another process was first
+                with suppress(OSError):  # another process was first, or this disk has no links
                     os.link(draft, path)
-                draft.unlink()
+                if not path.exists():
+                    draft.replace(path)
+                draft.unlink(missing_ok=True)
             return path.read_bytes()
 
     def _seal(self, entry: MemoryEntry) -> str:

@@ -10,7 +10,7 @@ import typer
 from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RESEARCH, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
-from greenroom.app.memories import list_unsaved, save_kept, take_back
+from greenroom.app.memories import list_kept, list_unsaved, save_kept, take_back
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.task_status import find_partial
@@ -20,8 +20,11 @@ from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
 from greenroom.cli.render.team import TeamHistory, format_duration
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.amounts import Amounts
+from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from greenroom.core.base.records import Data
+from greenroom.core.state.knowledge import Memory
+from greenroom.core.state.team_state import TeamState
 from greenroom.testing.demo import ANSWER_FILE, ASKING_KIT, DEMO_KIT, demo_folder
 
 if TYPE_CHECKING:
@@ -66,8 +69,7 @@ def report_ending(
             cli.progress.note("")
     if leftover := cli.app.unused_recording():
         cli.progress.note(leftover, style="yellow")
-    memories = cli.app.memories(Path(history.state.team.workspace))
-    if history.state.team.kit in CHANGING_RUNS and (kept := list_unsaved(memories, history.state)):
+    if history.state.team.kit in CHANGING_RUNS and (kept := _list_unsaved(cli, history.state)):
         command = render_command(cli, "apply", team)
         cli.progress.note(translate("memory.kept", memories=count_things("memory", len(kept)), command=command))
     cli.progress.note(_next_command(cli, team, ending))
@@ -90,6 +92,14 @@ def report_ending(
         **_verdict_fields(ending),
         **(extra_fields or {}),
     )
+
+
+def _list_unsaved(cli: Invocation, state: TeamState) -> list[Memory]:
+    """Return the memories that a run keeps; all of them if the project's cannot be read, which `apply` says."""
+    try:
+        return list_unsaved(cli.app.memories(Path(state.team.workspace)), state)
+    except WorldFault:
+        return list_kept(state)
 
 
 async def save_run_memories(cli: Invocation, team: str) -> int:
