@@ -119,7 +119,7 @@ class WorkspaceSkills:
     async def save(self, skill: OfferedSkill) -> str:
         """Save a skill of the person, under the next free name. Return its path."""
         if not NAME_PATTERN.fullmatch(skill.name):
-            raise Bug(f"{skill.name!r} is no name of a skill.")
+            raise Bug(f"{skill.name!r} cannot be the name of a skill.")
         names = chain([skill.name], (f"{skill.name}-{number}" for number in count(2)))
         return next(path for name in names if (path := self._save_as(name, skill)))
 
