@@ -55,13 +55,11 @@ PAGES: Final[dict[str, tuple[str, bytes]]] = {
 
 
 class Site:
-    """Serves the pages during the block. `asked` counts the requests by path; `at_once` is the most at one time."""
+    """Serves the pages during the block. `asked` counts the requests by path."""
 
     def __init__(self, host: str = "127.0.0.1") -> None:
         self.asked: Counter[str] = Counter()
-        self.at_once = 0
         self.slow = threading.Event()
-        self._now = 0
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer((host, 0), self._make_handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -84,13 +82,7 @@ class Site:
                 path = urlsplit(self.path).path
                 with site._lock:
                     site.asked[path] += 1
-                    site._now += 1
-                    site.at_once = max(site.at_once, site._now)
-                try:
-                    site.answer(self, path)
-                finally:
-                    with site._lock:
-                        site._now -= 1
+                site.answer(self, path)
 
             def log_message(self, *_: object) -> None:
                 """Discard the log."""

@@ -109,6 +109,9 @@ def test_existing_settings_and_agents_stay_unless_replaced(greenroom: Type, jarv
     path.write_text("version = 1\n", encoding="utf-8")
     told = greenroom("init", "--import")
     assert "– config.yaml:" in told.out
+    assert [line for line in told.out.splitlines() if line.startswith("✓")] == [
+        f"✓ agents/helper.yaml → {path.parent / 'agents' / 'helper.md'}"
+    ]
     assert path.read_text(encoding="utf-8") == "version = 1\n"
     again = greenroom("init", "--import", "--replace", "--output-format", "json")
     assert "you have an agent 'helper' already." in str(again.json["left"])

@@ -121,6 +121,14 @@ def test_a_task_is_given_the_trusted_skills_that_fit_it(greenroom: Type, brought
     assert "read_skill" not in json.dumps(bare), "it has no tools"
 
 
+def test_an_untrusted_skill_of_the_project_does_not_hide_the_persons_own(greenroom: Type, brought: Path) -> None:
+    own = RELEASE.replace("Run the tests, then tag.", "Ask me first.")
+    write(brought.parents[1] / "config" / "greenroom" / "skills" / "release" / "SKILL.md", own)
+    assert "Ask me first." in user_message(shown(greenroom, "Release the version with a changelog and a tag."))
+    trust(brought)
+    assert "Run the tests, then tag." in user_message(shown(greenroom, "Release the version with a changelog and a tag."))
+
+
 def test_a_long_skill_is_only_named(greenroom: Type, brought: Path) -> None:
     long = "x" * 7000
     write(brought / ".greenroom" / "skills" / "review" / "SKILL.md", REVIEW + long)
@@ -204,10 +212,12 @@ def test_skills_of_a_shared_repository_are_used_once_the_person_trusts_them(
     make_repository(shared, RELEASE.replace("tests", "checks"))
     assert "release (changed)" in greenroom("skills", "sync").out
     assert shown(greenroom, "Release the version")["skills"] == [], "the new version is not trusted yet"
+    shared.rename(tmp_path / "moved")
+    assert "was not copied; the former copy stays. " in greenroom("skills", "sync").err
     write(config, f'[skills]\nrepositories = ["{tmp_path}/none"]\n')
     failed = greenroom("skills", "sync")
     assert failed.code == 1
-    assert "was not copied; the former copy stays" in failed.err
+    assert "/none was not copied. " in failed.err
     assert not any((tmp_path / "home" / "skills").iterdir()), "what the settings do not name is removed"
 
 

@@ -99,6 +99,7 @@ def test_memories_that_share_tags_are_merged_and_brought_back(shop: Workshop) ->
     assert "merged_from: 20251102_072947_388226, 20251101_072947_388226" in shop.types("memory", "show", name).out
     assert shop.types("memory", "organize", "--undo").out == "Brought back 2 memories.\n"
     assert ids(shop, "list", "--type", "project") == ["20251102", "20251101"]
+    assert shop.types("memory", "organize", "--undo").out == "There is no merging to undo.\n"
 
 
 def test_memories_of_a_cloned_repository_wait_for_trust(shop: Workshop) -> None:

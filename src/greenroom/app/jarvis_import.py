@@ -158,7 +158,7 @@ def _read_agent(path: Path, found: _Findings, agents: dict[str, str]) -> None:
     name = _find_name(keys, path.stem, label, found)
     if not name:
         return
-    if (user_folder() / f"{name}.md").exists():
+    if name in agents or (user_folder() / f"{name}.md").exists():
         found.leave(label, "import.agent_exists", name=name)
         return
     prompt = keys.pop(next(key for key in keys if normalise_key(key) in ("system_prompt", "prompt")))

@@ -141,8 +141,10 @@ def _measure(skill: OfferedSkill) -> int:
 def open_skills(root: Path, settings: SkillSettings) -> WorkspaceSkills:
     """Return the skills that agents may use in a workspace."""
     found = find_skills(root, settings.repositories) if settings.use else FoundSkills(by_name={})
-    is_trusted = make_skill_check(root)
-    return WorkspaceSkills({name: skill for name, skill in found.by_name.items() if is_trusted(skill)})
+    usable = dict[str, FileSkill]()
+    for skill in filter(make_skill_check(root), (*found.by_name.values(), *found.hidden)):
+        usable.setdefault(skill.name, skill)  # an untrusted skill hides no other of its name
+    return WorkspaceSkills(dict(sorted(usable.items())))
 
 
 def keep_agents_with_skills(agents: Agents, get_skills: Callable[[], WorkspaceSkills]) -> Agents:

@@ -77,7 +77,8 @@ async def sync_repository(address: str, environ: Mapping[str, str], workspace: P
             await git.run(*clone, seconds=SYNC_TIMEOUT_S)
             commit = await git.read_line("-C", str(copy), "rev-parse", "HEAD")
         except WorldFault as fault:
-            raise WorldFault("skills.not_synced", address=address, why=fault) from None
+            code = "skills.former_copy_stays" if source.folder.exists() else "skills.not_synced"
+            raise WorldFault(code, address=address, why=fault) from None
         shutil.rmtree(copy / ".git")
         if source.folder.exists():
             source.folder.rename(Path(temporary) / "former")

@@ -316,6 +316,7 @@ def test_options_that_contradict_a_team_file_are_refused(greenroom: Type, projec
     assert project.is_dir()
     assert "Pass either --agent or --team-file." in greenroom("run", "x", "--team-file", "a", "--agent", "b").err
     assert greenroom("run", "x", "--team-file", "a", "--team").code == 2
+    assert "--team-file needs" in greenroom("run", "x", "--team-file", " ").err
     unknown = greenroom("run", "x", "--team-file", "ship")
     assert "There is no routing team or file 'ship'." in unknown.err
 

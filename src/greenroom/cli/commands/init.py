@@ -28,7 +28,7 @@ from greenroom.app.first_settings import (
     render_settings,
     write_settings,
 )
-from greenroom.app.jarvis_import import CONFIG_FILE, import_memories, read_jarvis, write_agents
+from greenroom.app.jarvis_import import AGENT_FOLDERS, CONFIG_FILE, import_memories, read_jarvis, write_agents
 from greenroom.app.messages import set_language, translate
 from greenroom.app.settings.keys import key_for, save_key
 from greenroom.app.settings.layers import list_settings, list_settings_files, load_settings
@@ -118,21 +118,23 @@ async def import_jarvis(cli: Invocation, *, replace: bool) -> Exit:
     """Write what Jarvis' folder has, and say what was taken and what was left."""
     folder, path = Path.home() / JARVIS_FOLDER, config_file(os.environ, Path.cwd(), user=True)
     found, left = read_jarvis(folder), list[tuple[str, str]]()
-    if found.settings and (replace or not path.exists()):
+    is_new, taken = replace or not path.exists(), found.taken
+    if found.settings and is_new:
         backup = write_settings(path, found.settings, user=True)
         cli.progress.note(translate("import.written", path=path), style="green")
         if backup is not None:
             cli.progress.note(f"  {translate('init.backup', path=backup)}")
     elif found.settings:
         left.append((CONFIG_FILE, translate("import.settings_exist", path=path)))
+        taken = tuple(line for line in taken if line.partition("/")[0] in AGENT_FOLDERS)
     write_agents(found.agents)
     unread = import_memories(folder, cli.app.memories())
     left += [*found.left, *((name, translate("import.no_memory")) for name in unread)]
-    for line in found.taken:
+    for line in taken:
         cli.out.show(f"✓ {strip_control_characters(line)}")
     for name, why in left:
         cli.out.show(f"– {strip_control_characters(f'{name}: {why}')}")
-    return cli.out.result("imported", Exit.DONE, taken=found.taken, left=[f"{name}: {why}" for name, why in left])
+    return cli.out.result("imported", Exit.DONE, taken=taken, left=[f"{name}: {why}" for name, why in left])
 
 
 def _make_plan(

@@ -195,9 +195,8 @@ async def memory_organize(
     organizer = MemoryOrganizer(cli.app.memories(), scope, SystemClock().now())
     if undo:
         back = organizer.undo()
-        cli.out.show(
-            translate("memory.undone", memories=count_things("memory", sum(len(item.merged_from) for item in back)))
-        )
+        memories = count_things("memory", sum(len(item.merged_from) for item in back))
+        cli.out.show(translate("memory.undone" if back else "memory.nothing_to_undo", memories=memories))
         return cli.out.result("undone", Exit.DONE, removed=[item.memory_id for item in back])
     groups = organizer.find_groups(min_overlap, completes=not dry_run)
     cli.out.listing("group", ({"memories": [item.memory_id for item in group]} for group in groups))

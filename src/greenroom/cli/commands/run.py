@@ -148,7 +148,7 @@ def run(
         choice = await teamwork.choose(cli, options, request, model.strip())
         if isinstance(choice, TeamChoice):
             return await start_team(cli, choice, wanted, apply_mode, candidates)
-        names = {"agent": agent.strip(), "model": model.strip(), "team_file": teamwork.team_file.strip()}
+        names = {"agent": agent.strip(), "model": model.strip(), "team_file": (teamwork.team_file or "").strip()}
         run_plan = await plan_run(cli, options, tools=not no_tools, in_worktree=in_worktree, **names)
         run_plan = evolve(run_plan, spent=choice)
         if in_worktree and run_plan.writers:

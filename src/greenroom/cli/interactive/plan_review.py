@@ -295,9 +295,9 @@ class TeamOptions:
     ] = None
     planner: PlannerOption = None
     team_file: Annotated[
-        str,
+        str | None,
         typer.Option("--team-file", metavar="FILE", help="Agents of this team file pass the task on."),
-    ] = ""
+    ] = None
 
     @property
     def is_given(self) -> bool:
@@ -306,6 +306,8 @@ class TeamOptions:
 
     def read_request(self, words: list[str] | None, agent: str, *, is_alone: bool) -> TypedRequest:
         """Read the request; a plan has its own. Raise `BadParameter` if other options want one agent."""
+        if self.team_file is not None and not self.team_file.strip():
+            raise typer.BadParameter(translate("run.team_file_empty"))
         if self.is_given and (is_alone or agent or self.team_file):
             raise typer.BadParameter(translate("run.team_options"))
         if self.team_file and agent:
