@@ -126,7 +126,9 @@ def test_an_untrusted_skill_of_the_project_does_not_hide_the_persons_own(greenro
     write(brought.parents[1] / "config" / "greenroom" / "skills" / "release" / "SKILL.md", own)
     assert "Ask me first." in user_message(shown(greenroom, "Release the version with a changelog and a tag."))
     trust(brought)
-    assert "Run the tests, then tag." in user_message(shown(greenroom, "Release the version with a changelog and a tag."))
+    assert "Run the tests, then tag." in user_message(
+        shown(greenroom, "Release the version with a changelog and a tag.")
+    )
 
 
 def test_a_long_skill_is_only_named(greenroom: Type, brought: Path) -> None:
