@@ -167,10 +167,11 @@ all_tests() {
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
-demo | ask | plan | replan | batch | compare | conflicts | report | run | chat | research | artifacts | org | inbox | send | doctor | runs | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
+demo | serve | ask | plan | replan | batch | compare | conflicts | report | run | chat | research | artifacts | org | inbox | send | doctor | runs | show | events | replay | cost | pause | resume | cancel | answer | fork | init | models | \
 diff | apply | branch | discard | undo | rewind | blame | workspaces | config | agents | skills | memory | prompt | tools | permissions | trust | mcp | approvals | eval | du | gc | forget)
     extra='' # what was brought once stays, for whatever is run later
     [ "$command" != mcp ] || extra='--extra mcp'
+    [ "$command" != serve ] || extra='--extra server'
     [ "$command" != demo ] || keep_bytecode # seven processes
     sync --no-dev --inexact $extra && cd "$CALLED_FROM" && GREENROOM_CALLED_AS=$CALLED_AS exec greenroom "$command" "$@" ;;
 test) keep_bytecode && sync && system_programs && if [ $# -gt 0 ]; then exec pytest "$@"; else all_tests; fi ;;
