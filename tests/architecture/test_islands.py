@@ -18,6 +18,16 @@ CODE_IN_TEXT = re.compile(r"\bimport \w|\bcast\b|^_[A-Z]\w*$")
 WORD = re.compile(r"\w+")
 
 
+REGISTRY = "router"
+"""The decorator of a function that FastAPI calls."""
+
+
+def is_route(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
+    """Return whether a decorator registers this function as a route."""
+    named = (ast.unparse(decorator).partition(".")[0] for decorator in node.decorator_list)
+    return REGISTRY in named
+
+
 def find_names(tree: ast.AST) -> Iterator[str]:
     """Yield every name that a file uses. An import is a use only under another name, a text if it holds the name."""
     for node in ast.walk(tree):
@@ -40,7 +50,7 @@ def find_islands(files: Iterable[Source], public: frozenset[str] = PUBLIC) -> It
         for node in file.tree.body:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 continue
-            is_special = node.name.startswith("__") or node.name in public
+            is_special = node.name.startswith("__") or node.name in public or is_route(node)
             if not used[node.name] and not is_special and not file.path.startswith(FOUND_BY_REGISTRY):
                 yield Finding(file.path, f"`{node.name}` is used by nothing")
 
@@ -53,4 +63,5 @@ def test_everything_in_src_is_used_by_something() -> None:
 def test_an_island_is_found() -> None:
     island = Source(path="src/greenroom/a.py", text="def f(): ...\ndef g(): ...\nclass Known: ...\n")
     user = Source(path="src/greenroom/b.py", text="from greenroom.a import f, g\n\ng()\n")
-    assert list(find_islands((island, user), frozenset({"Known"}))) == [Finding(island.path, "`f` is used by nothing")]
+    routes = Source(path="src/greenroom/c.py", text="@router.get('/')\ndef h(): ...\n")
+    assert list(find_islands((island, user, routes), frozenset({"Known"}))) == [Finding(island.path, "`f` is used by nothing")]
