@@ -64,4 +64,6 @@ def test_an_island_is_found() -> None:
     island = Source(path="src/greenroom/a.py", text="def f(): ...\ndef g(): ...\nclass Known: ...\n")
     user = Source(path="src/greenroom/b.py", text="from greenroom.a import f, g\n\ng()\n")
     routes = Source(path="src/greenroom/c.py", text="@router.get('/')\ndef h(): ...\n")
-    assert list(find_islands((island, user, routes), frozenset({"Known"}))) == [Finding(island.path, "`f` is used by nothing")]
+    assert list(find_islands((island, user, routes), frozenset({"Known"}))) == [
+        Finding(island.path, "`f` is used by nothing")
+    ]

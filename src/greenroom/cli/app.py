@@ -99,7 +99,7 @@ SECTIONS: Final[Mapping[str, Sequence[CommandEntry]]] = {
         CommandEntry("ask", "run", "make", "Ask a model a question; print its answer."),
         CommandEntry("chat", "chat", "make", "Chat with an agent, or resume a chat."),
         CommandEntry("research", "research", "make", "Research a question on the web; write a report with sources."),
-        CommandEntry("serve", "serve", "make", "Open the page that shows every run, and the HTTP API."),
+        CommandEntry("serve", "serve", "make", "Serve the page and the HTTP API on this machine."),
         CommandEntry("demo", "demo", "none", "Watch a run from request to undo; needs no key."),
         CommandEntry("init", "init", "none", "Find or store a key, choose models, write settings."),
         CommandEntry("doctor", "home", "none", "Check this machine and the log for problems."),
