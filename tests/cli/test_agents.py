@@ -9,8 +9,8 @@ import pytest
 
 from greenroom.adapters.storage.sqlite.log import SqliteLog
 from greenroom.app.agents.specs import OWN_KEYS
+from greenroom.app.run_plan import DESK_AGENTS
 from greenroom.app.teams.profiles import SPECIALISTS
-from greenroom.cli.start import DESK_AGENTS
 from tests.app.teams.past_runs import created, worked, write_run
 from tests.app.trust.yes import agree
 from tests.cli.conftest import Type

@@ -24,6 +24,7 @@ from greenroom.app.conversation.chat_input import (
     handle_command,
     handle_shell,
 )
+from greenroom.app.run_plan import RunPlan
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.cli.context import Invocation, SignalStop
@@ -33,7 +34,6 @@ from greenroom.cli.interactive.chat import ChatScreen
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.setup import CommandSetup
-from greenroom.cli.start import RunPlan
 from greenroom.core.ports.executor import Capabilities, Outcome
 from greenroom.core.ports.model import ToolCall, ToolSpec
 from greenroom.core.state.spec import AgentSpec

@@ -2,7 +2,7 @@
 
 import pytest
 
-from greenroom.cli.interactive.approvals import parse_answer, render_question
+from greenroom.app.approvals import parse_answer, render_question
 from greenroom.core.base.ids import AgentId, ApprovalId, StepId, TaskId
 from greenroom.core.state.approval import Approval
 

@@ -8,11 +8,11 @@ import pytest
 import pytest_asyncio
 from rich.console import Console
 
+from greenroom.app.approvals import describe_asker
 from greenroom.app.messages import set_language
 from greenroom.app.runtime import LoggedEvent, Runtime
 from greenroom.app.teams.report import count_subtasks, find_phase, list_contributions
 from greenroom.app.teams.start import create_team_run
-from greenroom.cli.interactive.approvals import describe_asker
 from greenroom.cli.render.output import Output
 from greenroom.cli.render.team import TeamHistory
 from greenroom.cli.render.team_progress import (

@@ -1,131 +1,31 @@
-"""Preparing a run: agents, models, tools, limits, and trust in the files of the workspace."""
+"""Preparing a run at a terminal: its typed limits, and trust in the files of the workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 from rich.text import Text
 
-from greenroom.app.agents.coder import build_coder
-from greenroom.app.conversation.agent_files import add_agent_files
-from greenroom.app.conversation.chat_input import Attachment, build_message
-from greenroom.app.conversation.start import (
-    ASSISTANT,
-    Participants,
-    let_others_join_later,
-    refuse_unpriced,
-    select_participants,
-    select_team,
-)
-from greenroom.app.memories import find_memory_items
+from greenroom.app import run_plan
 from greenroom.app.messages import translate
-from greenroom.app.settings.schema import LimitSettings
-from greenroom.app.teams.team_file import (
-    RoutingTeam,
-    find_team_file,
-    list_team_items,
-    read_team,
-)
-from greenroom.app.toolset.custom import check_new_servers as meet
-from greenroom.app.toolset.mcp import list_server_items
-from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.app.trust import TrustItem, TrustState, find_trust_items, open_trust_store
-from greenroom.app.workspace import current_folder
+from greenroom.app.run_plan import Notify, RunPlan, TrustEntry, describe_left_out, list_untrusted
+from greenroom.app.trust import open_trust_store
 from greenroom.cli.context import Invocation, render_command
-from greenroom.cli.options import RunOptions, TypedRequest
+from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
-from greenroom.core.base.amounts import NOTHING, Amounts, Limits
-from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET
-from greenroom.core.base.records import evolve, record
-from greenroom.core.ports.tool import BUILT_IN
+from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import SetLimits
-from greenroom.core.state.step import SIDE_EFFECTS, StoredMedia
 from greenroom.core.state.team_state import TeamState
 
-if TYPE_CHECKING:
-    from greenroom.app.agents.discovery import Agents
 
-DESK_PACKAGE: Final = "greenroom.app.research.agents"
-DESK_AGENTS: Final = ("lead_agent", "search_agent", "crawl_agent")
-"""The agents of the research desk, the lead first."""
-
-SERVER_TOOL_PREFIX: Final = "mcp__"  # prefix of the names of MCP tools
-WRITING_GROUPS: Final = frozenset({"edit", "command"})
-"""Groups of tools that change files of a workspace."""
-
-MAX_TOOLS_SHOWN: Final = 5  # tools that a sentence lists
-
-
-@record
-class RunPlan:
-    """The agents of a run and its limits.
-
-    `writers` are the agents that can change files, by edits or by commands. `notes` say which agents cannot be called,
-    and why. `outside` names the tools that act outside the worktree. `spent` is what the planning of a team took.
-    """
-
-    participants: Participants
-    caps: LimitSettings
-    language: str
-    is_replayed: bool
-    writers: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    outside: str = ""
-    spent: Amounts = NOTHING
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of the run."""
-        return self.caps.limits.minus(self.spent)
-
-    @property
-    def who(self) -> str:
-        """The agent, its model, and whether that is a recording."""
-        agent_part = "" if self.participants.first == ASSISTANT.name else f"{self.participants.first} · "
-        replay_part = f" · {translate('start.replayed')}" if self.is_replayed else ""
-        return f"{agent_part}{self.participants.models[0]}{replay_part}"
-
-    @property
-    def line(self) -> str:
-        """The agent, its model and the limits."""
-        return f"{self.who} · {describe_limits(self.caps)}"
-
-    async def make_message(self, cli: Invocation, request: TypedRequest) -> tuple[str, tuple[StoredMedia, ...]]:
-        """Return the message for the agent: its files, the piped text, then the request."""
-        attached = (Attachment(text=request.context),) if request.context else ()
-        text = build_message(request.text, attached, language=self.language)
-        return await self.add_files(cli, text)
-
-    async def add_files(self, cli: Invocation, text: str) -> tuple[str, tuple[StoredMedia, ...]]:
-        """Return a message with the agent's files. Report those that are left out."""
-        _, spec = self.participants.members[0]
-        if not spec.files:
-            return text, ()
-        model = cli.app.get_model(self.participants.models[0])
-        prompt, notes = await add_agent_files(spec, cli.app.root, text, model, cli.runtime.log)
-        for note in notes:
-            cli.progress.note(f"! {note}", style="yellow")
-        return prompt.text, prompt.media
-
-
-def add_built_in(agents: Agents, language: str) -> Agents:
-    """Add the agents that need no file. A file with the name of one of them, also a broken one, is used instead."""
-    from greenroom.app.agents.discovery import AgentFile, AgentFolder, read_packaged_agent
-    from greenroom.app.teams.profiles import add_specialists
-
-    built_in = {"agents.coder": build_coder(language), "agents.assistant": ASSISTANT}
-    specs = [evolve(spec, description=translate(key)) for key, spec in built_in.items()]
-    folder, broken = AgentFolder(folder=Path(), scope="built-in"), {item.name for item in agents.broken_files}
-    desk = (read_packaged_agent(DESK_PACKAGE, name, language) for name in DESK_AGENTS)
-    known = (spec for spec in (*specs, *desk) if spec.name not in broken)
-    files = (AgentFile(spec=spec, path=Path(), folder=folder) for spec in known)
-    by_name = {**{file.spec.name: file for file in files}, **add_specialists(agents, language).by_name}
-    return evolve(agents, by_name=by_name)
+def warn(cli: Invocation) -> Notify:
+    """Return a function that prints warnings."""
+    return partial(cli.progress.note, style="yellow")
 
 
 async def plan_run(
@@ -138,133 +38,21 @@ async def plan_run(
     in_worktree: bool = False,
     team_file: str = "",
 ) -> RunPlan:
-    """Choose the agents, and check that their models are usable and priced. No model is called.
-
-    An empty `agent` means the default: a coder if `in_worktree`, else the assistant. The agents of a `team_file` hand
-    the task over among them.
-    """
+    """Plan a run with the typed options, after asking for trust in what the workspace brings. See `run_plan`."""
     options.apply(cli.app)
-    provisions = cli.app.model_session
     if agent or tools or team_file:
         ask_trust(cli, cli.app.root)
-    team = _read_team(cli, team_file) if team_file else None
-    agents = add_built_in(cli.app.agents(), cli.app.language) if agent else None
-    default_spec = build_coder(cli.app.language) if in_worktree else ASSISTANT
-    is_default = agent == default_spec.name and (agents is None or agent not in agents.by_name)
-    spec = agents.get(agent).spec if agents is not None and not is_default else default_spec
-    await provisions.find_local_servers()
-    settings = provisions.loaded_settings.settings
-    others = agents.specs if agents is not None else {}
-    resolve, language, own = provisions.resolve_alias, settings.language, settings.agents
-    select = partial(select_participants, defaults=own, is_attended=cli.app.is_attended)
-    participants = (
-        select(spec, others, resolve, model=model, tools=tools, language=language)
-        if team is None
-        else select_team(team.routing, resolve, model=model, tools=tools, language=language)
-    )
-    if agents is not None:
-        agents.refuse_missing_agents([name for name, _ in participants.members])
-    toolbox = await _find_toolbox(cli, participants) if tools else None
-    if toolbox is not None:
-        _refuse_missing_tools(toolbox, participants, agents, team)
-        defaults = {ASSISTANT.name: toolbox.default_names}  # the built-in assistant names no tools
-        members = tuple(
-            (name, toolbox.equip(spec, default=defaults.get(name, ()))) for name, spec in participants.members
-        )
-        participants = evolve(participants, members=members, workspace=str(cli.app.root))
-    writing_tools = {tool.name for tool in toolbox or () if tool.card.group in WRITING_GROUPS}
-    for name in participants.models:
-        refuse_unpriced(provisions.get_model(name), settings.limits.limits)
-    return RunPlan(
-        participants=let_others_join_later(participants),
-        caps=settings.limits,
-        language=settings.language,
+    return await run_plan.plan_run(
+        cli.app,
+        agent=agent,
+        model=model,
+        tools=tools,
+        in_worktree=in_worktree,
+        team_file=team_file,
         is_replayed=options.replay is not None,
-        writers=tuple(name for name, spec in participants.members if writing_tools.intersection(spec.tools)),
-        outside=_list_outside_tools(participants, toolbox) if toolbox is not None else "",
-        notes=(
-            *(_explain_missing_agent(name, agents) for name in participants.missing),
-            *(_describe_resources(cli, participants, toolbox) if toolbox is not None else ()),
-        ),
+        note=warn(cli),
+        trust_command=render_command(cli, "trust"),
     )
-
-
-def _describe_resources(cli: Invocation, participants: Participants, toolbox: Toolbox) -> tuple[str, ...]:
-    """Describe what the agents start with: tools, skills, memories and the folder, then what is wrong with tools."""
-    used = {name for _, spec in participants.members for name in spec.tools}
-    memories, root = cli.app.memories(), cli.app.root
-    counts = {
-        "tools": f"{len(used)}/{len({tool.name for tool in toolbox} | used)}",
-        "skills": cli.app.skills.count,
-        "project": memories.count("project_long_term"),
-        "everywhere": memories.count("global_long_term"),
-    }
-    return (translate("start.resources", **counts, folder=root), *toolbox.notes)
-
-
-def _read_team(cli: Invocation, team_file: str) -> RoutingTeam:
-    """Read the file of a routing team. Raise `RefusedError` if it comes with the workspace and is not trusted."""
-    root, folder = cli.app.root, current_folder()
-    path = find_team_file(root, folder, team_file).resolve()
-    is_own = not path.is_relative_to(root.resolve())
-    team = read_team(path, is_own=is_own)
-    if not is_own and not open_trust_store().make_trust_check(root)(team.describe(root)):
-        why = translate("routing.not_trusted", path=path)
-        raise make_refusal("not_trusted", why, translate("routing.trust_it", command=render_command(cli, "trust")))
-    return team
-
-
-def _refuse_missing_tools(
-    toolbox: Toolbox, participants: Participants, agents: Agents | None, team: RoutingTeam | None
-) -> None:
-    tool_names = {tool.name for tool in toolbox}
-    if agents is not None:
-        agents.refuse_missing_tools([name for name, _ in participants.members], tool_names)
-    if team is not None:
-        team.refuse_missing_tools(tool_names)
-
-
-def _explain_missing_agent(name: str, agents: Agents | None) -> str:
-    broken_files = agents.broken_files if agents is not None else ()
-    why = next((broken_file.text for broken_file in broken_files if broken_file.name == name), "")
-    return translate("start.broken_agent", name=name, why=why) if why else translate("start.unknown_agent", name=name)
-
-
-async def check_servers(cli: Invocation, participants: Participants) -> None:
-    """Read the tool lists of new MCP servers if an agent uses their tools."""
-    specs = [spec for _, spec in participants.members]
-    is_named = any(name.startswith(SERVER_TOOL_PREFIX) for spec in specs for name in spec.tools)
-    if is_named or any("mcp" in spec.groups or spec.name == ASSISTANT.name for spec in specs):
-        for fault in await meet(cli.app.root):
-            cli.progress.note(fault, style="yellow")
-
-
-async def _find_toolbox(cli: Invocation, participants: Participants) -> Toolbox | None:
-    """Return the tools of the current workspace; None if no agent uses tools."""
-    if not any(spec.tools or spec.groups or spec.name == ASSISTANT.name for _, spec in participants.members):
-        return None
-    await check_servers(cli, participants)
-    return cli.app.toolbox()
-
-
-def _list_outside_tools(participants: Participants, tools: Toolbox) -> str:
-    wanted = {name for _, spec in participants.members for name in spec.tools}
-    foreign = (tool for tool in tools if tool.card.source != BUILT_IN and tool.card.effect in SIDE_EFFECTS)
-    names = [tool.name for tool in foreign if tool.name in wanted]
-    hidden = len(names) - MAX_TOOLS_SHOWN
-    more = translate("counts.and_more", count=hidden) if hidden > 0 else ""
-    return translate("start.outside_tools", names=", ".join(names[:MAX_TOOLS_SHOWN]), more=more) if names else ""
-
-
-def describe_limits(caps: LimitSettings) -> str:
-    """Describe the limits in a few words."""
-    parts = [
-        f"${caps.cost:g}" if caps.cost is not None else "",
-        translate("start.limit_tokens", tokens=caps.tokens) if caps.tokens is not None else "",
-        translate("start.limit_time", time=caps.time) if caps.time is not None else "",
-    ]
-    limits = translate("counts.comma").join(filter(None, parts))
-    return translate("start.limits", limits=limits) if limits else translate("start.no_limit")
 
 
 def new_limits(cli: Invocation, state: TeamState, options: RunOptions) -> list[SetLimits]:
@@ -280,30 +68,7 @@ def new_limits(cli: Invocation, state: TeamState, options: RunOptions) -> list[S
 
 # --------------------------------------------------------------------------------------------- trust in a workspace
 
-DATA_KINDS: Final = ("notes", "memory")
-"""What is read as data before it is trusted. The rest is not used."""
-
 TRUST_STYLES: Final = {"agreed": "green", "changed": "yellow", "new": "yellow"}
-
-
-class TrustEntry(NamedTuple):
-    """Something that a workspace contains, and whether the person trusts its current content."""
-
-    trust_item: TrustItem
-    standing: TrustState
-
-
-def list_trust_entries(root: Path, extra_items: Sequence[TrustItem] = ()) -> list[TrustEntry]:
-    """List what needs trust in a workspace, and `extra_items`. Project notes are searched from the current folder
-    upwards."""
-    folder = current_folder()
-    here = folder if folder.is_relative_to(root) else root
-    other_items = (*list_team_items(root), *list_server_items(root), *extra_items)
-    trust_items = find_trust_items(root, other_items, folder=here)
-    if not trust_items:
-        return []
-    classify = open_trust_store().make_classifier(root)
-    return [TrustEntry(trust_item, classify(trust_item)) for trust_item in trust_items]
 
 
 def render_trust_entries(items: Sequence[TrustEntry]) -> Iterator[Text]:
@@ -322,16 +87,12 @@ def ask_trust(cli: Invocation, root: Path) -> None:
 
     Without a person, print what is left out.
     """
-    memories = find_memory_items(cli.app.memories(root))
-    untrusted = [item for item in list_trust_entries(root, memories) if item.standing != "agreed"]
+    untrusted = list_untrusted(cli.app, root)
     if not untrusted:
         return
     if not cli.is_attended:
-        for key, is_data in (("start.left_out", False), ("start.notes_as_data", True)):
-            names = [item.trust_item.name for item in untrusted if (item.trust_item.kind in DATA_KINDS) == is_data]
-            if names:
-                text = translate(key, names=", ".join(names), command=render_command(cli, "trust"))
-                cli.progress.note(strip_control_characters(f"! {text}"), style="yellow")
+        for text in describe_left_out(untrusted, render_command(cli, "trust")):
+            cli.progress.note(strip_control_characters(f"! {text}"), style="yellow")
         return
     cli.progress.note(translate("start.workspace_untrusted"))
     for line in render_trust_entries(untrusted):

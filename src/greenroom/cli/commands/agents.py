@@ -23,6 +23,7 @@ from greenroom.app.agents.discovery import (
 from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
+from greenroom.app.run_plan import add_built_in
 from greenroom.app.teams.metrics import ProfileMetrics, read_metrics
 from greenroom.app.teams.profiles import Profiles
 from greenroom.app.text_reader import TextReader
@@ -33,7 +34,6 @@ from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.team import format_duration
 from greenroom.cli.render.words import shorten
-from greenroom.cli.start import add_built_in
 from greenroom.core.base.records import encode, evolve, to_full_dict
 from greenroom.core.state.spec import Cooperation
 

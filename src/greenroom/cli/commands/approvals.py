@@ -7,28 +7,27 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
-from greenroom.app.messages import translate
-from greenroom.cli.commands.conflicts import check_answer
-from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
-from greenroom.cli.context import Invocation, render_command
-from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.approvals import (
+from greenroom.app.approvals import (
+    check_conflict_answer,
     is_confirmation,
     is_conflict,
-    is_plan,
     keep_rule,
+    make_answer,
     pending_approvals,
     quote_question,
     words_to_type,
 )
+from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
+from greenroom.app.messages import translate
+from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
+from greenroom.cli.context import Invocation, render_command
+from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import Id
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data
-from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, ApprovalScope
 from greenroom.core.state.team_state import TeamState
 
@@ -144,12 +143,8 @@ async def answer(
     pending = _find_approval(state, reference, approval)
     text = " ".join(words).strip()
     if is_conflict(state, pending):
-        await check_answer(cli, state, pending, text)
-    own = (is_plan, is_confirmation, is_conflict)
-    if text and any(is_own(state, pending) for is_own in own):  # here yes and no are text like any other
-        decision = AnswerApproval(approval_id=pending.approval_id, answer="approved", reason=f"{text} {reason}".strip())
-    else:
-        decision = _make_answer(pending, text, reason, scope)
+        await check_conflict_answer(cli.app.blob, state, pending, text)
+    decision = make_answer(state, pending, text, reason, scope)
     await cli.runtime.ask(reference.team, decision)
     cli.progress.note(keep_rule(state, pending, decision))
     done = "answered" if pending.words and decision.answer == "approved" else decision.answer
@@ -161,28 +156,6 @@ async def answer(
 
 
 approvals_answer = answer
-
-
-def _make_answer(approval: Approval, text: str, reason: str, scope: ApprovalScope) -> AnswerApproval:
-    """Make the answer from the typed text; raise `RefusedError` if it does not fit the question."""
-    name = approval.approval_id
-    if text.lower() == "no":
-        return AnswerApproval(approval_id=name, answer="denied", reason=reason)
-    if approval.words:
-        words = reason or ("" if text.lower() == "yes" else text)
-        if not words:
-            why = translate(
-                "control.answer_needs_words",
-                agent_id=approval.agent_id,
-                shorten=shorten(strip_control_characters(approval.question), MAX_QUESTION_CHARS),
-            )
-            raise make_refusal("no_words", why, translate("control.type_answer"))
-        return AnswerApproval(approval_id=name, answer="approved", reason=words)
-    if text.lower() != "yes":
-        raise make_refusal(
-            "bad_answer", translate("control.not_yes_or_no", text=text), translate("control.give_reason")
-        )
-    return AnswerApproval(approval_id=name, answer="approved", reason=reason, scope=scope)
 
 
 def _find_approval(state: TeamState, reference: TaskReference, wanted: str | None) -> Approval:

@@ -12,6 +12,13 @@ from typing import Annotated, Final
 
 import typer
 
+from greenroom.app.approvals import (
+    is_confirmation,
+    is_plan,
+    pending_approvals,
+    quote_question,
+    words_to_type,
+)
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.lookup import LAST, TaskReference, resolve_id
 from greenroom.app.messages import count_things, to_one_line, translate
@@ -29,13 +36,6 @@ from greenroom.app.runs.workspaces import (
 from greenroom.app.teams.report import describe_missing, find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.approvals import (
-    is_confirmation,
-    is_plan,
-    pending_approvals,
-    quote_question,
-    words_to_type,
-)
 from greenroom.cli.interactive.report import save_run_memories, take_back_memories
 from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import strip_control_characters

@@ -12,34 +12,28 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from greenroom.app.approvals import find_open_conflicts
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.teams.integration import LOST_STATES
 from greenroom.app.teams.report import find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.approvals import pending_approvals
 from greenroom.cli.interactive.plan_review import open_editor
 from greenroom.cli.options import Id
 from greenroom.cli.render.integration import name_progress, render_dropped
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
-from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.records import Data, encode, to_full_dict
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Approval
-from greenroom.core.state.team_state import TeamState
-from greenroom.runs.verdict import SETTLE_CONFLICT
 from greenroom.teamwork.conflicts import (
-    CONFLICTS_KEY,
     ConflictRecord,
     FileMerge,
     collect_conflicts,
     has_markers,
     list_panes,
-    read_conflicts,
 )
-from greenroom.teamwork.ladder import Settlement, load_merge, settle_files
+from greenroom.teamwork.ladder import Settlement, load_merge
 
 COLUMNS: Final = (
     Column(name="file", can_shrink=True),
@@ -68,7 +62,7 @@ async def conflicts(cli: Invocation, name: Id) -> Exit:
     """
     team = (await resolve_id(cli.runtime, name)).team
     state = await cli.runtime.state(team)
-    waiting = find_waiting(state)
+    waiting = find_open_conflicts(state)
     stage = await find_stage(cli.runtime, state)
     lost = {part.subtask_id for part in stage.subtasks if part.state in LOST_STATES} if stage is not None else set()
     known = collect_conflicts(await cli.app.steps(team), lost)
@@ -92,30 +86,6 @@ async def conflicts(cli: Invocation, name: Id) -> Exit:
     if left < len(waiting) and await cli.runtime.log.holder(team) is None:
         cli.progress.note(translate("approvals.not_running", command=render_command(cli, "resume", team)))
     return cli.out.result("waiting" if left else "ok", Exit.WAITING if left else Exit.DONE, team=team, waiting=left)
-
-
-def find_waiting(state: TeamState) -> list[tuple[Approval, tuple[ConflictRecord, ...]]]:
-    """Return the requests to settle a conflict, oldest first, each with its files that are not merged."""
-    found = list[tuple[Approval, tuple[ConflictRecord, ...]]]()
-    for approval in pending_approvals(state):
-        work = state.steps[approval.step_id].work
-        if work.executor == SETTLE_CONFLICT:
-            records = read_conflicts((work.instruction_content or {}).get(CONFLICTS_KEY))
-            found.append((approval, tuple(record for record in records if record.state != "resolved")))
-    return found
-
-
-async def check_answer(cli: Invocation, state: TeamState, approval: Approval, words: str) -> None:
-    """Raise `RefusedError` for an answer to a conflict that cannot be done."""
-    records = next((found for asked, found in find_waiting(state) if asked.approval_id == approval.approval_id), ())
-    if words.partition(" ")[0].lower().rstrip(":,.!") in ("back", "drop"):
-        return
-    try:
-        settle_files([await load_merge(cli.app.blob, found) for found in records], words)
-    except WorldFault as fault:
-        left, right = records[0].subtasks
-        choices = translate("conflicts.choices_without", left=left, right=right, run=state.team.team_id)
-        raise make_refusal("bad_answer", str(fault), choices) from None
 
 
 async def _read_fields(cli: Invocation, found: ConflictRecord) -> Data:

@@ -22,11 +22,11 @@ from greenroom.app.model_catalog import (
     run_trials,
 )
 from greenroom.app.model_registry import NO_MODEL_MESSAGE
+from greenroom.app.run_plan import describe_limits
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import Column, FittedTable, make_row
-from greenroom.cli.start import describe_limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import Data
 from greenroom.core.ports.model import Model, Usage

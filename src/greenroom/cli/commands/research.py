@@ -13,6 +13,7 @@ from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.research.desk import create_research, send_feedback
+from greenroom.app.run_plan import DESK_AGENTS
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import follow_attended
@@ -28,7 +29,7 @@ from greenroom.cli.options import (
     read_request,
 )
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.start import DESK_AGENTS, ask_trust, new_limits, plan_run
+from greenroom.cli.start import ask_trust, new_limits, plan_run, warn
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TeamId
 
@@ -87,7 +88,7 @@ def research(
 
 async def _start(cli: Invocation, request: TypedRequest, options: RunOptions, *, agent: str, model: str) -> TeamId:
     plan = await plan_run(cli, options, agent=agent, model=model)
-    (text, _), limits = await plan.make_message(cli, request), plan.limits
+    (text, _), limits = await plan.make_message(cli.app, *request, note=warn(cli)), plan.limits
     team = await create_research(cli.runtime, plan.participants, text, typed=request.text, limits=limits)
     cli.out.begin(team=team, model=plan.participants.models[0], agent=plan.participants.first)
     for note in (translate("run.heading", team=team, who=plan.line), *plan.notes):

@@ -17,6 +17,7 @@ from greenroom.app.conversation.capability_names import ASK, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.start import create_single_task_team
 from greenroom.app.messages import translate
+from greenroom.app.run_plan import RunPlan, describe_limits
 from greenroom.app.runs.capabilities import create_run
 from greenroom.app.runs.checks import CheckPlan, make_own_check, open_choices, plan_project_checks, read_worktree_setup
 from greenroom.app.runs.report import RunReport, build_report
@@ -56,7 +57,7 @@ from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.progress import NestedOutput
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.cli.render.team_progress import TeamView, find_unfinished, subtask_fields
-from greenroom.cli.start import RunPlan, describe_limits, plan_run
+from greenroom.cli.start import plan_run, warn
 from greenroom.core.base.errors import GreenroomError, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, evolve, record
@@ -185,7 +186,7 @@ async def _run_question(
 ) -> Exit:
     """Create a team that answers without a worktree, follow it, and print the answer."""
     view, participants, limits = RunView(cli.setup, cli.out), plan.participants, plan.limits
-    text, media = await plan.make_message(cli, request)
+    text, media = await plan.make_message(cli.app, *request, note=warn(cli))
     team = await create_single_task_team(
         cli.runtime, kit, participants, text, typed=request.text, media=media, limits=limits, wanted=wanted
     )
@@ -202,7 +203,7 @@ async def _start_run(
 ) -> Exit:
     root, participants = cli.app.root, plan.participants
     setup = await _open_workspace(cli, root, apply_mode)
-    text, media = await plan.make_message(cli, request)
+    text, media = await plan.make_message(cli.app, *request, note=warn(cli))
     create_prepared = partial(create_run, cli.runtime, participants, text, typed=request.text, media=media)
     create = partial(create_prepared, limits=plan.limits, setup=setup, wanted=wanted)
     if count:

@@ -10,6 +10,7 @@ import typer
 
 from greenroom.app.memories import find_memory_items
 from greenroom.app.messages import count_things, translate
+from greenroom.app.run_plan import TrustEntry, list_trust_entries
 from greenroom.app.runs.checks import list_check_items, open_choices
 from greenroom.app.toolset.policy import normalise_rule, open_user_rules
 from greenroom.app.trust import find_troubles, open_trust_store
@@ -17,7 +18,7 @@ from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import confirm
-from greenroom.cli.start import TrustEntry, list_trust_entries, render_trust_entries
+from greenroom.cli.start import render_trust_entries
 from greenroom.core.base.errors import make_refusal
 from greenroom.policy.rules import BadRule
 

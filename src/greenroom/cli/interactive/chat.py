@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 import typer
 
+from greenroom.app.approvals import keep_rule, parse_answer, render_question
 from greenroom.app.conversation.chat import Chat, TurnOutcome, list_team_models
 from greenroom.app.conversation.chat_input import (
     COMMANDS,
@@ -28,13 +29,13 @@ from greenroom.app.conversation.chat_input import (
 from greenroom.app.conversation.start import read_model_name, refuse_unpriced
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import translate
+from greenroom.app.run_plan import RunPlan, describe_limits
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.team_host import watch_steps
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.interactive.approvals import keep_rule, parse_answer, render_question
 from greenroom.cli.interactive.follow import show_events, show_events_meanwhile
 from greenroom.cli.interactive.report import describe_turn_cost, explain_turn, turn_fields
 from greenroom.cli.render.conversation import RunView
@@ -42,7 +43,7 @@ from greenroom.cli.render.progress import DeferredDisplay
 from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT, disable_echo
 from greenroom.cli.render.team import TeamHistory, format_duration, read_history
 from greenroom.cli.render.words import shorten
-from greenroom.cli.start import RunPlan, describe_limits
+from greenroom.cli.start import warn
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET
@@ -212,7 +213,7 @@ class ChatScreen:
         if self._chat.team is not None:
             await self._chat.send(full_message, typed=text)
         elif plan is not None:
-            message, media = await plan.add_files(self._cli, full_message)
+            message, media = await plan.add_files(self._cli.app, full_message, note=warn(self._cli))
             await self._chat.create_team(plan.participants, message, typed=text, media=media, limits=plan.caps.limits)
             await self._open()
         self._team_summaries.clear()

@@ -7,17 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import Final, TypeAlias
 
-from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
-from greenroom.app.conversation.chat import fail_idle_tasks, read_research_status
-from greenroom.app.conversation.send import send_to_run as deliver
-from greenroom.app.lookup import TaskReference
-from greenroom.app.messages import translate
-from greenroom.app.task_status import TaskStatus
-from greenroom.app.team_host import TeamHost, watch_steps
-from greenroom.cli.context import Invocation, render_command
-from greenroom.cli.errors import explain
-from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.interactive.approvals import (
+from greenroom.app.approvals import (
     describe_asker,
     is_confirmation,
     is_plan,
@@ -26,6 +16,17 @@ from greenroom.cli.interactive.approvals import (
     pending_approvals,
     render_question,
 )
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
+from greenroom.app.conversation.chat import read_research_status
+from greenroom.app.conversation.send import send_to_run as deliver
+from greenroom.app.lookup import TaskReference
+from greenroom.app.messages import translate
+from greenroom.app.run_host import work_until_settled
+from greenroom.app.task_status import TaskStatus
+from greenroom.app.team_host import TeamHost, watch_steps
+from greenroom.cli.context import Invocation, render_command
+from greenroom.cli.errors import explain
+from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import Progress
 from greenroom.cli.render.questions import PersonLeft, TypedLine, ask_line, disable_echo
@@ -40,8 +41,6 @@ from greenroom.runs.workspace import read_run_flags
 CHANGING_TOOLS: Final = frozenset({"patch", "rewrite", "execute_script"})  # tools that may change files
 FULL_PATIENCE_S: Final = 5.0
 """How long a run that no person watches waits for room on a full disk."""
-
-SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
 
 
 @record
@@ -158,8 +157,7 @@ async def _work_until_settled(cli: Invocation, team: TeamId) -> tuple[TaskId, ..
         host = await cli.runtime.start(team)
         attach_progress(host, cli.progress)
         async with _end_if_full(cli, host):
-            tasks = await _wait_until_settled(cli, host, team)
-        await fail_idle_tasks(cli.runtime, team)
+            tasks = await work_until_settled(cli.runtime, host, team)
     except asyncio.CancelledError:
         calls = host if cli.stop.code == Exit.INTERRUPTED and host and host.state.team.kit in CHANGING_RUNS else None
         key = "conversation.finishing_calls" if calls else "conversation.stopping"
@@ -199,22 +197,6 @@ def attach_progress(host: TeamHost, progress: Progress) -> None:
     host.listen_trouble(progress.trouble)
     host.watch(progress.piece)
     watch_steps(host, progress.begin_step, progress.end_step)
-
-
-async def _wait_until_settled(cli: Invocation, host: TeamHost, team: TeamId) -> tuple[TaskId, ...]:
-    """Wait until every task, including new ones, has ended or is at rest; return all of them."""
-    tasks = tuple(host.state.tasks)
-    while True:
-        for task in tasks:
-            await cli.runtime.wait(team, task)
-        tasks = tuple(dict.fromkeys((*tasks, *host.state.tasks)))
-        statuses = [await cli.runtime.status(team, task) for task in tasks]
-        if all(standing.is_settled and standing.state != "idle" for standing in statuses):
-            return tasks
-        before = host.sync.version
-        await asyncio.sleep(SETTLE_GRACE_S)
-        if before == host.sync.version and all(standing.is_settled for standing in statuses):
-            return tasks
 
 
 ListenContext: TypeAlias = Callable[[], AbstractContextManager[None]]  # open while keys are read

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from rich.text import Text
 
+from greenroom.app.approvals import keep_rule, parse_answer
 from greenroom.app.conversation.chat_input import (
     EndOfInput,
     InterruptInput,
@@ -28,7 +29,6 @@ from greenroom.app.toolset.manual_call import create_manual_call, run_manual_cal
 from greenroom.cli.context import Invocation
 from greenroom.cli.errors import Json, StdoutFault, error_fields, explain
 from greenroom.cli.exit_codes import Exit, exit_for_error
-from greenroom.cli.interactive.approvals import keep_rule, parse_answer
 from greenroom.cli.interactive.organisation import OrganisationListener, build_resume_help, build_resume_intents
 from greenroom.cli.render import inbox as display
 from greenroom.cli.render.output import strip_control_characters

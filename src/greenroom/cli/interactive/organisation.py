@@ -32,12 +32,13 @@ from greenroom.app.organisation.creation import (
 from greenroom.app.organisation.inbox import InboxMessage, find_unanswered, kind_of, summarise_status
 from greenroom.app.organisation.people import HumanAgent, restore_message_limit, sort_oldest_first
 from greenroom.app.organisation.phrases import BASE_TASK
+from greenroom.app.run_host import SETTLE_GRACE_S
+from greenroom.app.run_plan import check_servers
 from greenroom.app.runtime import LoggedEvent
 from greenroom.app.task_status import TaskStatus, read_status
 from greenroom.app.team_host import TeamHost
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.interactive.follow import SETTLE_GRACE_S
 from greenroom.cli.options import RunOptions
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.team import TeamHistory
@@ -49,7 +50,7 @@ from greenroom.cli.render.words import (
     inbox_phrase,
     organisation_phrase,
 )
-from greenroom.cli.start import ask_trust, check_servers
+from greenroom.cli.start import ask_trust, warn
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, TeamId, agent_of
@@ -132,7 +133,8 @@ async def prepare_organisation(cli: Invocation, organisation: Organisation, opti
     for broken_file in agents.broken_files:
         cli.progress.note(broken_file.text, style="yellow")
     agent_specs, caps = merge_agents(charter.language, agents.specs), provisions.loaded_settings.settings.limits
-    await check_servers(cli, Participants(members=tuple((AgentId(name), spec) for name, spec in agent_specs.items())))
+    everyone = Participants(members=tuple((AgentId(name), spec) for name, spec in agent_specs.items()))
+    await check_servers(cli.app, everyone, warn(cli))
     tools = cli.app.toolbox(root)
     agents.refuse_missing_tools((*charter.managers, *charter.blueprints), {tool.name for tool in tools})
     organisation_spec = build_organisation_spec(

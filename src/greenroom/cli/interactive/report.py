@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import typer
 
+from greenroom.app.approvals import pending_approvals, words_to_type
 from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RESEARCH, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
@@ -16,7 +17,6 @@ from greenroom.app.messages.findings import render_for_people
 from greenroom.app.task_status import find_partial
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.approvals import pending_approvals, words_to_type
 from greenroom.cli.render.team import TeamHistory, format_duration
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.amounts import Amounts

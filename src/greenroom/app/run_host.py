@@ -1,0 +1,164 @@
+"""Host runs in this process: follow each until it is at rest, and continue after a restart those that were not."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import msgspec
+
+from greenroom.app.approvals import pending_approvals
+from greenroom.app.context import AppContext
+from greenroom.app.conversation.chat import fail_idle_tasks
+from greenroom.app.messages import translate
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings.home import RecordFile, home_folder
+from greenroom.app.team_host import TeamHost
+from greenroom.core.base.errors import Bug, GreenroomError, RunsElsewhere, make_refusal
+from greenroom.core.base.ids import TaskId, TeamId
+from greenroom.core.base.records import evolve, record
+from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.state.step import Step
+from greenroom.core.state.team import Team
+
+SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
+HOSTED_FILE: Final = "server/hosted.json"
+
+HostedListener: TypeAlias = Callable[[TeamId, Step, LiveEvent], None]
+
+
+async def work_until_settled(runtime: Runtime, host: TeamHost, team: TeamId) -> tuple[TaskId, ...]:
+    """Wait until every task of a team that runs here, including new ones, has ended or is at rest; return all."""
+    tasks = tuple(host.state.tasks)
+    while True:
+        for task in tasks:
+            await runtime.wait(team, task)
+        tasks = tuple(dict.fromkeys((*tasks, *host.state.tasks)))
+        statuses = [await runtime.status(team, task) for task in tasks]
+        is_at_rest = all(status.is_settled and status.state != "idle" for status in statuses)
+        before = host.sync.version
+        if not is_at_rest:
+            await asyncio.sleep(SETTLE_GRACE_S)
+        if is_at_rest or (before == host.sync.version and all(status.is_settled for status in statuses)):
+            await fail_idle_tasks(runtime, team)
+            return tasks
+
+
+@record
+class HostedRuns:
+    """The runs that the servers of a home host, each with its folder."""
+
+    version: int = 1
+    runs: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+
+class RunHost:
+    """Runs of one folder that this process hosts."""
+
+    def __init__(self, app: AppContext) -> None:
+        self._app = app
+        self._file = RecordFile(home_folder(app.home) / HOSTED_FILE, HostedRuns, "hosted.content", "hosted.unreadable")
+        self._hosted: dict[TeamId, asyncio.Task[None]] = {}
+        self._listeners: list[HostedListener] = []
+
+    def is_hosting(self, team: TeamId) -> bool:
+        """Whether this process runs the team."""
+        return team in self._hosted
+
+    def watch_live(self, listener: HostedListener) -> Callable[[], None]:
+        """Call `listener` with pieces of replies and output of all hosted runs. Call the result to unsubscribe."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def check_folder(self, team: Team) -> None:
+        """Raise `RefusedError` for a run that works on another folder: its settings and its trust are not loaded."""
+        if team.workspace and Path(team.workspace) != self._app.root:
+            why = translate("hosted.other_folder", team=team.team_id, folder=team.workspace)
+            raise make_refusal(
+                "other_folder", why, translate("hosted.serve_there", folder=team.workspace, team=team.team_id)
+            )
+
+    async def start(self, team: TeamId) -> None:
+        """Run a team here until it is at rest. Raise `RefusedError` for a run of another folder, and `RunsElsewhere` if
+        another process runs it."""
+        if team in self._hosted:
+            return
+        self.check_folder((await self._app.runtime.state(team)).team)
+        host = await self._app.runtime.start(team)
+        if team in self._hosted:  # two requests at once
+            return
+        self._hosted[team] = asyncio.create_task(self._follow(team, host), name=f"run {team}")
+        self._remember(team, is_hosted=True)
+
+    async def wake(self, team: TeamId) -> bool:
+        """Start a run again that has work, waits for no person and is run by no process. Return whether it runs."""
+        if team in self._hosted or await self._app.runtime.log.holder(team) is not None:
+            return True
+        state = await self._app.runtime.state(team)
+        if state.team.paused is not None or pending_approvals(state) or not await self._has_work(team):
+            return False
+        await self.start(team)
+        return True
+
+    async def recover(self) -> list[TeamId]:
+        """Start the runs again that this folder's server hosted when it was stopped or killed. Return them."""
+        recovered = list[TeamId]()
+        folder = str(self._app.root)
+        for team in [TeamId(name) for name, root in self._file.read().runs.items() if root == folder]:
+            try:
+                await self.start(team)
+                recovered.append(team)
+            except RunsElsewhere:
+                continue  # it goes on there
+            except GreenroomError as error:
+                logging.getLogger(__name__).warning("%s does not go on: %s", team, error)
+                self._remember(team, is_hosted=False)
+        return recovered
+
+    async def close(self) -> None:
+        """Stop all runs. The next server of this folder continues them."""
+        tasks = tuple(self._hosted.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, team: TeamId, host: TeamHost) -> None:
+        runtime = self._app.runtime
+        try:
+            while True:
+                unsubscribe = host.watch(partial(self._publish, team))
+                await work_until_settled(runtime, host, team)
+                unsubscribe()
+                await runtime.stop(team)
+                if not await self._has_work(team):  # an answer can come while it stops
+                    break
+                host = await runtime.start(team)
+            self._remember(team, is_hosted=False)
+        except GreenroomError as error:
+            level = logging.ERROR if isinstance(error, Bug) else logging.WARNING
+            logging.getLogger(__name__).log(level, "%s stopped: %s", team, error)
+            self._remember(team, is_hosted=False)
+        finally:
+            await runtime.stop(team)
+            del self._hosted[team]
+
+    async def _has_work(self, team: TeamId) -> bool:
+        """Whether a task goes on by itself, as far as its log says."""
+        runtime = self._app.runtime
+        tasks = tuple((await runtime.state(team)).tasks)
+        return any([not (await runtime.status(team, task)).is_settled for task in tasks])
+
+    def _publish(self, team: TeamId, step: Step, event: LiveEvent) -> None:
+        for listener in tuple(self._listeners):
+            listener(team, step, event)
+
+    def _remember(self, team: TeamId, *, is_hosted: bool) -> None:
+        def update(file: HostedRuns) -> HostedRuns:
+            others = {name: root for name, root in file.runs.items() if name != team}
+            return evolve(file, runs={**others, team: str(self._app.root)} if is_hosted else others)
+
+        self._file.change(update)
