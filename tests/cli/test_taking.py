@@ -8,11 +8,10 @@ from typing import Final, cast
 
 import pytest
 
-from greenroom.app.lookup import TaskReference
+from greenroom.app.context import AppContext
+from greenroom.app.runs.apply_change import build_message, describe_pending, refuse_no_change
 from greenroom.app.runs.workspaces import RunChange
 from greenroom.app.task_status import TaskStatus
-from greenroom.cli.commands import change
-from greenroom.cli.context import Invocation
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import TeamId
 from tests.adapters.git.person import Person
@@ -23,8 +22,8 @@ CUT: Final = "(Cut to 4,000 of 12,345 characters. All of it: greenroom show r1 -
 R1: Final = TeamId("r1")
 
 
-def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -> Invocation:
-    """A command about a job, held by some process or by none."""
+def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -> AppContext:
+    """The context of a command about a job, held by some process or by none."""
 
     async def state(_: TeamId) -> SimpleNamespace:
         return SimpleNamespace(tasks={} if over else {"t1": None}, approvals={})
@@ -40,17 +39,21 @@ def of_a_job(asked: str = "Paint it.", *, owner: str = "", over: bool = False) -
 
     log = SimpleNamespace(holder=holder)
     runtime = SimpleNamespace(state=state, log=log, ended_tasks=ended_tasks, status=status)
-    return cast("Invocation", SimpleNamespace(runtime=runtime, setup=SimpleNamespace(home=None)))
+    return cast("AppContext", SimpleNamespace(runtime=runtime))
+
+
+def name_command(*words: str) -> str:
+    return " ".join(("greenroom", *words))
 
 
 async def test_of_a_run_that_is_not_over_it_is_said_how_it_goes_on() -> None:
-    assert await change._describe_pending(of_a_job(owner="process 7"), R1) == "it runs in process 7."
+    assert await describe_pending(of_a_job(owner="process 7"), R1, name_command) == "it runs in process 7."
     paused = "it is paused (the money is spent). Continue with: greenroom resume r1."
-    assert await change._describe_pending(of_a_job(), R1) == paused
-    assert await change._describe_pending(of_a_job(over=True), R1) == ""
-    came = SimpleNamespace(tip="t", snapshot=SimpleNamespace(commit="t"))
+    assert await describe_pending(of_a_job(), R1, name_command) == paused
+    assert await describe_pending(of_a_job(over=True), R1, name_command) == ""
+    came = SimpleNamespace(run="r1", tip="t", snapshot=SimpleNamespace(commit="t"))
     with pytest.raises(RefusedError, match=r"r1 has changed nothing yet: it is paused \(the money is spent\)"):
-        await change._refuse_no_change(of_a_job(), TaskReference(team=R1), cast("RunChange", came))
+        await refuse_no_change(of_a_job(), cast("RunChange", came), name_command)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ async def test_of_a_run_that_is_not_over_it_is_said_how_it_goes_on() -> None:
     ids=["short", "of two lines", "long", "as long as may be", "cut"],
 )
 async def test_a_commit_says_what_was_asked_for_and_where_the_rest_of_it_is(asked: str, message: str) -> None:
-    assert await change._build_message(of_a_job(asked), R1) == message
+    assert await build_message(of_a_job(asked), R1) == message
 
 
 def test_a_line_elsewhere_and_one_in_no_commit_are_said_to_be_that(

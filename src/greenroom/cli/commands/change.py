@@ -7,57 +7,46 @@ import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from greenroom.app.approvals import (
-    is_confirmation,
-    is_plan,
-    pending_approvals,
-    quote_question,
-    words_to_type,
-)
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.lookup import LAST, TaskReference, resolve_id
 from greenroom.app.messages import count_things, to_one_line, translate
 from greenroom.app.messages.findings import explain_reason
-from greenroom.app.runs.report import RunReport, build_report
-from greenroom.app.runs.workspaces import (
-    RunChange,
-    describe_left_out,
-    drop_worktrees,
-    find_change,
-    find_subtask_change,
-    list_run_worktrees,
-    open_workspace,
+from greenroom.app.runs.apply_change import (
+    ApplyOptions,
+    ChangeResult,
+    Command,
+    apply_change,
+    branch_change,
+    check_discard,
+    describe_pending,
+    discard_change,
+    explain_line,
+    list_governing,
+    refuse_no_change,
+    refuse_no_commit,
+    save_only_memories,
+    undo_change,
 )
+from greenroom.app.runs.report import RunReport, build_report
+from greenroom.app.runs.workspaces import RunChange, find_change, find_subtask_change, open_workspace
 from greenroom.app.teams.report import describe_missing, find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
-from greenroom.cli.interactive.report import save_run_memories, take_back_memories
 from greenroom.cli.options import Id, YesOption
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import confirm
-from greenroom.cli.render.words import shorten
-from greenroom.core.base.errors import RefusedError, make_refusal
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.records import Data
-from greenroom.core.ports.files import is_governing
-from greenroom.core.ports.workspace import (
-    AppliedChange,
-    CommitResult,
-    Conflicts,
-    UndoBlocked,
-    WorkspaceFault,
-)
+from greenroom.core.ports.workspace import AppliedChange, Conflicts
 
-MAX_SUBJECT_CHARS: Final = 70  # characters of a commit's subject
-MAX_BODY_CHARS: Final = 4_000  # characters of a request in a commit message
 MAX_NAMES_SHOWN: Final = 5  # files and reasons listed
-MAX_QUESTION_CHARS: Final = 200  # characters of a question or a reason
-APPLIED_STATES: Final = ("applying", "applied", "undoing")
 
 
 async def diff(cli: Invocation, name: Id) -> Exit:
@@ -151,12 +140,13 @@ async def apply(
     if hooks and no_hooks:
         raise typer.BadParameter(translate("change.hooks_options_exclusive"))
     reference, run_change = await _find_run_change(cli, name)
-    if await _save_only_memories(cli, reference, run_change):
+    if count := await save_only_memories(cli.app, run_change, _commands(cli)):
+        cli.out.show(translate("memory.saved", memories=count_things("memory", count)))
         return cli.out.result("applied", Exit.DONE, team=reference.team, paths=[], commit="")
     commits = not no_commit and bool(run_change.snapshot.head)
     if commits:
-        await _refuse_no_commit(cli, reference, run_change)
-    governing = await _list_governing(cli, run_change)
+        await refuse_no_commit(run_change, _commands(cli))
+    governing = await _note_governing(cli, run_change)
     if governing and not yes:
         _confirm_governing(cli, reference)
     report = await _report_state(cli, reference, run_change)
@@ -164,26 +154,23 @@ async def apply(
     run_hooks = not no_hooks and (hooks or not commits or not changed)
     if commits and not hooks and not no_hooks:
         _report_skipped_hooks(cli, changed, run_change.workspace.local_hooks)
+    options = ApplyOptions(message=message, commits=commits, hooks=run_hooks, local_hooks=hooks, squash=squash)
     async with _report_if_stopped(cli, run_change):
-        done = await run_change.workspace.apply(reference.team, run_change.snapshot.commit, run_change.tip)
-    if isinstance(done, Conflicts):
-        return _report_clashes(cli, reference, done, branch=True)
-    await save_run_memories(cli, reference.team)
-    if not done.id:
+        result = await apply_change(cli.app, run_change, options)
+    if result.clashes is not None:
+        return _report_clashes(cli, reference, result.clashes, branch=True)
+    if result.memories:
+        cli.out.show(translate("memory.saved", memories=count_things("memory", result.memories)))
+    if result.is_empty:
         cli.out.show(translate("change.already_there"))
         return cli.out.result("already", Exit.DONE, team=reference.team, paths=[], commit="")
     if changed and not (commits and run_hooks):
         cli.progress.note(translate("change.next_commit_runs_hooks", paths=_render_paths(changed)))
-    try:
-        text = message.strip() or await _build_message(cli, reference.team)
-        async with _report_if_stopped(cli, run_change):
-            options = {"hooks": run_hooks, "local_hooks": hooks, "squash": squash or bool(message.strip())}
-            commit = await run_change.workspace.commit(done.id, text, **options) if commits else None
-    except WorkspaceFault as fault:
-        return await _report_not_committed(cli, run_change, done, fault)
-    if not no_commit and commit is None:
+    if result.fault is not None:
+        return _report_not_committed(cli, run_change, result)
+    if not no_commit and not commits:
         cli.progress.note(translate("change.no_commit_yet"))
-    return await _report_applied(cli, run_change, report, done, commit, governing)
+    return _report_applied(cli, report, result, governing)
 
 
 def _report_skipped_hooks(cli: Invocation, changed: Sequence[str], local: str) -> None:
@@ -201,46 +188,17 @@ def _confirm_governing(cli: Invocation, reference: TaskReference) -> None:
         raise make_refusal("configures_agents", translate("change.governing_refused", command=again))
 
 
-async def _list_governing(cli: Invocation, run_change: RunChange) -> Sequence[str]:
+async def _note_governing(cli: Invocation, run_change: RunChange) -> Sequence[str]:
     """Print and return the changed files that configure agents or tools."""
-    changes = (await run_change.workspace.diff(run_change.snapshot.commit, run_change.tip, limit=0)).changes
-    paths = sorted({path for change in changes for path in (change.path, change.before) if is_governing(path)})
+    paths = await list_governing(run_change)
     if paths:
         cli.progress.note(translate("change.governing", paths=", ".join(map(to_one_line, paths))), style="yellow")
     return paths
 
 
-async def _save_only_memories(cli: Invocation, reference: TaskReference, run_change: RunChange) -> bool:
-    """Save the memories of a run that changed no file. Refuse if it kept none either."""
-    has_memories = run_change.tip == run_change.snapshot.commit and bool(await save_run_memories(cli, reference.team))
-    if not has_memories:
-        await _refuse_no_change(cli, reference, run_change)
-    return has_memories
-
-
-async def _refuse_no_change(cli: Invocation, reference: TaskReference, run_change: RunChange) -> None:
-    """Refuse if the run changed nothing, or nothing yet."""
-    if run_change.tip == run_change.snapshot.commit:
-        later = await _describe_pending(cli, reference.team)
-        key = "change.nothing_changed_yet" if later else "change.nothing_changed"
-        raise make_refusal("nothing_changed", translate(key, team=reference.team, later=later))
-
-
-async def _refuse_no_commit(cli: Invocation, reference: TaskReference, run_change: RunChange) -> None:
-    """Refuse if no commit can be made now, unless the change is applied already."""
-    if any(applied.state == "applied" for applied in await run_change.workspace.list_applied(reference.team)):
-        return
-    try:
-        await run_change.workspace.check_can_commit()
-    except WorkspaceFault as fault:
-        without = render_command(cli, "apply", reference.team, "--no-commit")
-        hint = translate("change.apply_without_commit", without=without)
-        raise make_refusal("no_commit_now", str(fault), hint) from fault
-
-
 async def _report_state(cli: Invocation, reference: TaskReference, run_change: RunChange) -> RunReport:
     """Warn if the run is not over or its change is not verified; return the report."""
-    if later := await _describe_pending(cli, reference.team):
+    if later := await describe_pending(cli.app, reference.team, _commands(cli)):
         cli.progress.note(translate("change.not_finished", team=reference.team, later=later), style="yellow")
     await _note_missing(cli, reference.team)
     report = await build_report(run_change, await cli.app.steps(reference.team))
@@ -253,29 +211,6 @@ async def _report_state(cli: Invocation, reference: TaskReference, run_change: R
         state = translate(f"states.{report.verdict.state}")
         cli.progress.note(translate("change.verdict", state=state, reasons=shown), style="yellow")
     return report
-
-
-async def _describe_pending(cli: Invocation, team: TeamId) -> str:
-    """Describe what an unfinished run waits for and how to resume it; empty if it is over."""
-    state = await cli.runtime.state(team)
-    if not state.tasks:
-        return ""
-    if pending := pending_approvals(state):
-        approval, (answer, other) = pending[0], words_to_type(state, pending[0])
-        is_own = is_plan(state, approval) or is_confirmation(state, approval)
-        text = strip_control_characters(quote_question(approval, confirmation=is_own))
-        question = shorten(text, MAX_QUESTION_CHARS)
-        command = render_command(cli, "answer", team, answer)
-        how = translate("change.answer_with", command=f"{command}   ({other})" if other else command)
-        return translate("change.waits_for_answer", question=question, how=how)
-    holder = await cli.runtime.log.holder(team)
-    if holder is not None:
-        return translate("change.still_running", owner=holder.owner)
-    status = await cli.runtime.status(team, next(iter(state.tasks)))
-    command = render_command(cli, "resume", team)
-    if not status.reason:
-        return translate("change.not_running", command=command)
-    return translate("change.paused", reason=shorten(status.reason, MAX_QUESTION_CHARS), command=command)
 
 
 @asynccontextmanager
@@ -317,84 +252,50 @@ def report_recovered(cli: Invocation, recovered: Iterable[AppliedChange]) -> Non
         cli.progress.note(note, style="yellow")
 
 
-async def _report_applied(
-    cli: Invocation,
-    run_change: RunChange,
-    report: RunReport,
-    done: AppliedChange,
-    commit_made: CommitResult | None,
-    governing: Sequence[str],
-) -> Exit:
-    is_repeated = not (done.fresh if commit_made is None else commit_made.fresh)
-    exact = {} if commit_made is None else await _check_exactness(cli, run_change, commit_made.commit)
-    commit = commit_made.commit if commit_made else ""
-    count = commit_made.commits if commit_made else 0
-    key = f"change.applied{'_already' if is_repeated else ''}{('', '_commit', '_commits')[min(count, 2)]}"
-    cli.out.show(translate(key, files=count_things("file", len(done.paths)), count=count, commit=commit[:10]))
-    cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", done.run)))
-    result_fields = {"paths": list(done.paths), "commit": commit, "commits": count, "mixed": list[str](), "remark": ""}
+def _report_applied(cli: Invocation, report: RunReport, result: ChangeResult, governing: Sequence[str]) -> Exit:
+    commit, count = result.commit, result.commits
+    key = f"change.applied{'_already' if result.is_repeated else ''}{('', '_commit', '_commits')[min(count, 2)]}"
+    exact = _report_differences(cli, result) if commit else {}
+    cli.out.show(translate(key, files=count_things("file", len(result.paths)), count=count, commit=commit[:10]))
+    cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", result.run)))
+    result_fields = {
+        "paths": list(result.paths),
+        "commit": commit,
+        "commits": count,
+        "mixed": list[str](),
+        "remark": "",
+    }
     result_fields |= {"governing": list(governing), "verified": report.is_verified, "unproven": list(report.reasons)}
-    return cli.out.result("applied", Exit.DONE, team=done.run, **result_fields, **exact)
+    return cli.out.result("applied", Exit.DONE, team=result.run, **result_fields, **exact)
 
 
-async def _check_exactness(cli: Invocation, run_change: RunChange, commit: str) -> Data:
-    """Check whether a commit has exactly the files that were checked; warn if not.
-
-    Files that the person had not committed, or changed since, make a difference that no check has seen.
-    """
-    other = (await run_change.workspace.diff(run_change.tip, commit, limit=0)).changes
-    if not other:
-        return {"exact": True}
-    head, base = run_change.snapshot.head, run_change.snapshot.commit
-    uncommitted = (
-        {change.path for change in (await run_change.workspace.diff(head, base, limit=0)).changes}
-        if head
-        else set[str]()
-    )
-    without = [change.path for change in other if change.path in uncommitted]
-    since = [change.path for change in other if change.path not in uncommitted]
-    if without:
-        cli.progress.note(translate("change.checked_with_uncommitted", paths=_render_paths(without)), style="yellow")
-    if since:
-        cli.progress.note(translate("change.changed_since_checks", paths=_render_paths(since)), style="yellow")
-    return {"exact": False}
+def _report_differences(cli: Invocation, result: ChangeResult) -> Data:
+    """Warn if a commit does not have exactly the files that were checked."""
+    if result.uncommitted:
+        paths = _render_paths(result.uncommitted)
+        cli.progress.note(translate("change.checked_with_uncommitted", paths=paths), style="yellow")
+    if result.changed_since:
+        cli.progress.note(
+            translate("change.changed_since_checks", paths=_render_paths(result.changed_since)), style="yellow"
+        )
+    return {"exact": not (result.uncommitted or result.changed_since)}
 
 
-async def _report_not_committed(
-    cli: Invocation, run_change: RunChange, done: AppliedChange, fault: WorkspaceFault
-) -> Exit:
+def _report_not_committed(cli: Invocation, run_change: RunChange, result: ChangeResult) -> Exit:
     """Report that the files are applied but the commit or git's index is not complete, and how to undo it."""
-    now = next(
-        (
-            application
-            for application in await run_change.workspace.list_applied(run_change.run)
-            if application.id == done.id
-        ),
-        done,
-    )
-    if now.state == "dropped":  # the files are not applied either
-        raise fault
-    commit = now.commit
-    files = count_things("file", len(done.paths))
+    fault, commit, files = result.fault, result.commit, count_things("file", len(result.paths))
     if commit:
         cli.out.show(translate("change.applied_commit_incomplete", commit=commit[:10], files=files, fault=fault))
     else:
         cli.out.show(translate("change.applied_uncommitted", files=files, fault=fault))
     cli.progress.note(translate("change.undo_hint", command=render_command(cli, "undo", run_change.run)))
-    result_fields = {"paths": list(done.paths), "commit": commit, "reason": fault.reason, "why": str(fault)}
+    reason = fault.reason if fault is not None else ""
+    result_fields = {"paths": list(result.paths), "commit": commit, "reason": reason, "why": str(fault)}
     return cli.out.result("applied_not_committed", Exit.FAILED, team=run_change.run, **result_fields)
 
 
-async def _build_message(cli: Invocation, team: TeamId) -> str:
-    tasks = await cli.runtime.ended_tasks(team)
-    request = tasks[0].intention if tasks else translate("change.default_commit_message")
-    first = " ".join(request.split())
-    subject = first if len(first) <= MAX_SUBJECT_CHARS else f"{first[: MAX_SUBJECT_CHARS - 1]}…"
-    if len(request) > MAX_BODY_CHARS:
-        where = f"greenroom show {team} --output-format json"
-        cut = translate("change.message_cut", kept=MAX_BODY_CHARS, size=len(request), where=where)
-        request = f"{request[:MAX_BODY_CHARS].rstrip()}…\n\n{cut}"
-    return subject if subject == request else f"{subject}\n\n{request}"
+def _commands(cli: Invocation) -> Command:
+    return partial(render_command, cli)
 
 
 def _report_clashes(cli: Invocation, reference: TaskReference, clashes: Conflicts, *, branch: bool) -> Exit:
@@ -428,16 +329,15 @@ async def branch(
     Exit codes: 0; 1 files conflict; 2; 3.
     """
     reference, run_change = await _find_run_change(cli, name)
-    await _refuse_no_change(cli, reference, run_change)
-    message = await _build_message(cli, reference.team)
-    governing = await _list_governing(cli, run_change)
+    await refuse_no_change(cli.app, run_change, _commands(cli))
+    governing = await _note_governing(cli, run_change)
     await _report_state(cli, reference, run_change)
-    new_branch = await run_change.workspace.branch(new, run_change.snapshot.commit, run_change.tip, message)
-    if isinstance(new_branch, Conflicts):
-        return _report_clashes(cli, reference, new_branch, branch=False)
-    cli.out.show(translate("change.branched", name=new_branch.name, commit=new_branch.commit[:10]))
-    exact_fields = await _check_exactness(cli, run_change, new_branch.commit)
-    made = {"branch": new_branch.name, "commit": new_branch.commit, "governing": list(governing)}
+    branched = await branch_change(cli.app, run_change, new)
+    if branched.clashes is not None:
+        return _report_clashes(cli, reference, branched.clashes, branch=False)
+    cli.out.show(translate("change.branched", name=new, commit=branched.commit[:10]))
+    made = {"branch": new, "commit": branched.commit, "governing": list(governing)}
+    exact_fields = _report_differences(cli, branched)
     return cli.out.result("branched", Exit.DONE, team=reference.team, **made, **exact_fields)
 
 
@@ -458,35 +358,17 @@ async def undo(
     Exit codes: 0; 1 files conflict; 2; 3.
     """
     reference, run_change = await _find_run_change(cli, name)
-    applications = await run_change.workspace.list_applied(reference.team)
-    # An undone change may still be on this branch.
-    undoable = [application for application in applications if application.state in APPLIED_STATES] or [
-        application for application in applications if application.state == "undone"
-    ]
-    if not undoable and await take_back_memories(cli, reference.team):
-        return cli.out.result("undone", Exit.DONE, team=reference.team, paths=[], revert="", remark="")
-    if not undoable:
-        raise _make_not_applied_error(reference, applications)
     async with _report_if_stopped(cli, run_change):
-        done = await run_change.workspace.undo(undoable[-1].id, revert=revert)
-    if isinstance(done, Conflicts):
-        return _report_clashes(cli, reference, done, branch=False)
-    if isinstance(done, UndoBlocked):
-        again = render_command(cli, "undo", reference.team, "--revert")
-        raise make_refusal("buried", done.why, translate("change.undo_by_revert", command=again))
-    if not done.paths:  # another process was first, or the person undid a part by editing
-        raise _make_not_applied_error(reference, await run_change.workspace.list_applied(reference.team))
-    cli.out.show(translate("change.undone", paths=_render_paths(done.paths)))
-    await take_back_memories(cli, reference.team)
+        result = await undo_change(cli.app, run_change, _commands(cli), revert=revert)
+    if result.clashes is not None:
+        return _report_clashes(cli, reference, result.clashes, branch=False)
+    if result.paths:
+        cli.out.show(translate("change.undone", paths=_render_paths(result.paths)))
+    if result.memories:
+        cli.out.show(translate("memory.taken_back", memories=count_things("memory", result.memories)))
     return cli.out.result(
-        "undone", Exit.DONE, team=reference.team, paths=list(done.paths), revert=done.revert, remark=""
+        "undone", Exit.DONE, team=reference.team, paths=list(result.paths), revert=result.commit, remark=""
     )
-
-
-def _make_not_applied_error(reference: TaskReference, applications: Sequence[AppliedChange]) -> RefusedError:
-    if applications and applications[-1].state == "undone":
-        return make_refusal("not_applied", translate("change.undone_already", team=reference.team))
-    return make_refusal("not_applied", translate("change.not_applied", team=reference.team))
 
 
 async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
@@ -502,26 +384,15 @@ async def discard(cli: Invocation, name: Id, *, yes: YesOption = False) -> Exit:
     Exit codes: 0; 2; 3.
     """
     reference, run_change = await _find_run_change(cli, name)
-    holder = await cli.runtime.log.holder(reference.team)
-    if holder is not None:
-        stop = render_command(cli, "pause", reference.team)
-        why = translate("change.runs_in", team=reference.team, owner=holder.owner)
-        raise make_refusal("works", why, translate("change.stop_first", stop=stop))
-    applied = any(change.state == "applied" for change in await run_change.workspace.list_applied(reference.team))
-    changes = () if applied else (await run_change.diff()).changes
-    lost = [text for worktree in await list_run_worktrees(reference.team) for text in describe_left_out(worktree)]
-    count = count_things("file", len(changes))
-    warnings = [translate("change.unapplied_changes", team=reference.team, count_files=count)] if changes else []
-    warnings += [translate("change.files_would_be_lost", lost="; ".join(lost))] if lost else []
-    question = translate("change.confirm_delete_worktree", warnings=" ".join(warnings))
-    if warnings and not yes and not (sys.stdin.isatty() and confirm(question)):
+    check = await check_discard(cli.app, run_change, _commands(cli))
+    question = translate("change.confirm_delete_worktree", warnings=" ".join(check.warnings))
+    if check.warnings and not yes and not (sys.stdin.isatty() and confirm(question)):
         raise make_refusal("not_sure", translate("change.nothing_deleted"), translate("change.delete_with_yes"))
-    await drop_worktrees(reference.team)
-    await run_change.workspace.discard(reference.team)
+    await discard_change(run_change)
     cli.out.show(translate("change.deleted", team=reference.team))
-    if lost:
-        cli.out.show(translate("change.lost", lost="; ".join(lost)))
-    return cli.out.result("discarded", Exit.DONE, team=reference.team, lost=lost)
+    if check.lost:
+        cli.out.show(translate("change.lost", lost="; ".join(check.lost)))
+    return cli.out.result("discarded", Exit.DONE, team=reference.team, lost=list(check.lost))
 
 
 async def blame(
@@ -556,7 +427,9 @@ async def blame(
         run, step = line_origin.step.run, line_origin.step.step
         summary = strip_control_characters(line_origin.step.summary)
         lines += [translate("change.line_step", run=run, step=step, agent=line_origin.step.agent, summary=summary)]
-        lines += await _explain_line(cli, TeamId(run), StepId(step), is_uncommitted=not line_origin.commit)
+        lines += await explain_line(
+            cli.app, TeamId(run), StepId(step), _commands(cli), is_uncommitted=not line_origin.commit
+        )
     else:
         lines.append(translate("change.no_step_wrote"))
     cli.out.show("\n".join(lines))
@@ -572,26 +445,3 @@ def _find_path_in_repository(path: str, root: Path) -> str:
             translate("change.go_to_repository"),
         )
     return where.relative_to(root).as_posix()
-
-
-async def _explain_line(cli: Invocation, team: TeamId, name: StepId, *, is_uncommitted: bool) -> list[str]:
-    """Return what the agent wrote when it made the call, and the checks; if it is not committed, how to commit it."""
-    try:
-        await resolve_id(cli.runtime, team)
-    except RefusedError:
-        return [translate("change.run_log_missing")]
-    steps = await cli.app.steps(team)
-    line_step = next((step for step in steps if step.step_id == name), None)
-    cause = next((step for step in steps if line_step is not None and step.step_id == line_step.cause), None)
-    reason = strip_control_characters(str(((cause.result if cause else None) or {}).get("text", "")).strip())
-    run_change = await find_change((await cli.runtime.state(team)).team, cli.app.steps)
-    report = await build_report(run_change, steps)
-    proofs = [line for line in report.lines if line.startswith(("✓", "✗", "NOT"))]
-    commit = translate(
-        "change.commit_or_undo", command=render_command(cli, "apply", team), command2=render_command(cli, "undo", team)
-    )
-    return [
-        *([translate("change.why", reason=reason)] if reason else []),
-        *proofs,
-        *([commit] if is_uncommitted and run_change.snapshot.head else []),
-    ]

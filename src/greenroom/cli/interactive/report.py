@@ -11,7 +11,7 @@ from greenroom.app.approvals import pending_approvals, words_to_type
 from greenroom.app.conversation.capability_names import ASK, CHANGING_RUNS, RESEARCH, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import TurnOutcome
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
-from greenroom.app.memories import list_kept, list_unsaved, save_kept, take_back
+from greenroom.app.memories import list_kept, list_unsaved
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.task_status import find_partial
@@ -100,24 +100,6 @@ def _list_unsaved(cli: Invocation, state: TeamState) -> list[Memory]:
         return list_unsaved(cli.app.memories(Path(state.team.workspace)), state)
     except WorldFault:
         return list_kept(state)
-
-
-async def save_run_memories(cli: Invocation, team: str) -> int:
-    """Save the memories that an ended run kept for the project. Return how many were new."""
-    state = await cli.runtime.state(TeamId(team))
-    count = 0 if state.tasks else save_kept(cli.app.memories(Path(state.team.workspace)), state)
-    if count:
-        cli.out.show(translate("memory.saved", memories=count_things("memory", count)))
-    return count
-
-
-async def take_back_memories(cli: Invocation, team: TeamId) -> int:
-    """Remove the memories of a run from the project's. Return how many were there."""
-    state = await cli.runtime.state(team)
-    count = take_back(cli.app.memories(Path(state.team.workspace)), state)
-    if count:
-        cli.out.show(translate("memory.taken_back", memories=count_things("memory", count)))
-    return count
 
 
 def _partial_fields(ending: Ending) -> Data:
