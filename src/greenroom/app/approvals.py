@@ -1,9 +1,8 @@
-"""Approval requests as people read and answer them: rendering, parsing, conflicts, and rules that last."""
+"""Approval requests as people read and answer them: rendering, parsing, and rules that last."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -11,14 +10,12 @@ from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.messages import translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.toolset.policy import open_user_rules
-from greenroom.core.base.errors import WorldFault, make_refusal
+from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, ApprovalScope
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import CONFIRM_UNVERIFIED, SETTLE_CONFLICT
-from greenroom.teamwork.conflicts import CONFLICTS_KEY, ConflictRecord, read_conflicts
-from greenroom.teamwork.ladder import load_merge, settle_files
 
 SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("y", "yes", "once"), "once"),
@@ -150,31 +147,3 @@ def make_answer(
             "bad_answer", translate("control.not_yes_or_no", text=text), translate("control.give_reason")
         )
     return AnswerApproval(approval_id=name, answer="approved", reason=reason, scope=scope)
-
-
-def find_open_conflicts(state: TeamState) -> list[tuple[Approval, tuple[ConflictRecord, ...]]]:
-    """Return the requests to settle a conflict, oldest first, each with its files that are not merged."""
-    found = list[tuple[Approval, tuple[ConflictRecord, ...]]]()
-    for approval in pending_approvals(state):
-        work = state.steps[approval.step_id].work
-        if work.executor == SETTLE_CONFLICT:
-            records = read_conflicts((work.instruction_content or {}).get(CONFLICTS_KEY))
-            found.append((approval, tuple(record for record in records if record.state != "resolved")))
-    return found
-
-
-async def check_conflict_answer(
-    fetch: Callable[[str], Awaitable[bytes]], state: TeamState, approval: Approval, words: str
-) -> None:
-    """Raise `RefusedError` for an answer to a conflict that cannot be done. `fetch` reads blobs."""
-    records = next(
-        (found for asked, found in find_open_conflicts(state) if asked.approval_id == approval.approval_id), ()
-    )
-    if words.partition(" ")[0].lower().rstrip(":,.!") in ("back", "drop"):
-        return
-    try:
-        settle_files([await load_merge(fetch, found) for found in records], words)
-    except WorldFault as fault:
-        left, right = records[0].subtasks
-        choices = translate("conflicts.choices_without", left=left, right=right, run=state.team.team_id)
-        raise make_refusal("bad_answer", str(fault), choices) from None

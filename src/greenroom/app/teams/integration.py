@@ -4,11 +4,12 @@ It also says what was not verified."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from greenroom.app.approvals import pending_approvals
 from greenroom.app.context import AppContext
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import shorten_names, to_one_line, translate
@@ -18,15 +19,18 @@ from greenroom.app.runs.workspaces import RunChange, find_change
 from greenroom.app.task_status import RunFigures
 from greenroom.app.teams.report import Contribution, describe_missing, find_stage, list_contributions
 from greenroom.app.teams.start import CODE_WRITER
-from greenroom.core.base.errors import make_refusal
+from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.base.records import Data, record, to_full_dict
 from greenroom.core.base.text import add_fence
 from greenroom.core.ports.checks import CheckReport
 from greenroom.core.ports.workspace import PathChange
+from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step
-from greenroom.runs.verdict import DELIVER, Receipt, Verdict, find_base_report, read_report
-from greenroom.teamwork.conflicts import ConflictRecord, collect_conflicts
+from greenroom.core.state.team_state import TeamState
+from greenroom.runs.verdict import DELIVER, SETTLE_CONFLICT, Receipt, Verdict, find_base_report, read_report
+from greenroom.teamwork.conflicts import CONFLICTS_KEY, ConflictRecord, collect_conflicts, read_conflicts
+from greenroom.teamwork.ladder import load_merge, settle_files
 from greenroom.teamwork.plan import Plan, PlannedSubtask, TeamSettings
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS, may_overlap
 from greenroom.teamwork.symbols.conflicts import SCRIPTS, parse_symbols
@@ -375,3 +379,34 @@ def _list_gaps(
     if scripts and parse_symbols("a.ts", "") is None:
         yield translate("integration.no_scripts", names=shorten_names(scripts))
     yield translate("integration.claims")
+
+
+# ----------------------------------------------------------------------------------- conflicts that wait for a person
+
+
+def find_open_conflicts(state: TeamState) -> list[tuple[Approval, tuple[ConflictRecord, ...]]]:
+    """Return the requests to settle a conflict, oldest first, each with its files that are not merged."""
+    found = list[tuple[Approval, tuple[ConflictRecord, ...]]]()
+    for approval in pending_approvals(state):
+        work = state.steps[approval.step_id].work
+        if work.executor == SETTLE_CONFLICT:
+            records = read_conflicts((work.instruction_content or {}).get(CONFLICTS_KEY))
+            found.append((approval, tuple(record for record in records if record.state != "resolved")))
+    return found
+
+
+async def check_conflict_answer(
+    fetch: Callable[[str], Awaitable[bytes]], state: TeamState, approval: Approval, words: str
+) -> None:
+    """Raise `RefusedError` for an answer to a conflict that cannot be done. `fetch` reads blobs."""
+    records = next(
+        (found for asked, found in find_open_conflicts(state) if asked.approval_id == approval.approval_id), ()
+    )
+    if words.partition(" ")[0].lower().rstrip(":,.!") in ("back", "drop"):
+        return
+    try:
+        settle_files([await load_merge(fetch, found) for found in records], words)
+    except WorldFault as fault:
+        left, right = records[0].subtasks
+        choices = translate("conflicts.choices_without", left=left, right=right, run=state.team.team_id)
+        raise make_refusal("bad_answer", str(fault), choices) from None

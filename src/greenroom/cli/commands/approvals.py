@@ -8,7 +8,6 @@ import typer
 from rich.text import Text
 
 from greenroom.app.approvals import (
-    check_conflict_answer,
     is_confirmation,
     is_conflict,
     keep_rule,
@@ -19,6 +18,7 @@ from greenroom.app.approvals import (
 )
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import translate
+from greenroom.app.teams.integration import check_conflict_answer
 from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit

@@ -12,10 +12,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from greenroom.app.approvals import find_open_conflicts
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
-from greenroom.app.teams.integration import LOST_STATES
+from greenroom.app.teams.integration import LOST_STATES, find_open_conflicts
 from greenroom.app.teams.report import find_stage
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
