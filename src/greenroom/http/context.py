@@ -10,6 +10,7 @@ from fastapi import Depends, Query, Request
 
 from greenroom.app.context import AppContext
 from greenroom.app.messages import translate
+from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
@@ -26,11 +27,13 @@ At = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="The version o
 
 @dataclass(slots=True, kw_only=True)
 class ServerContext:
-    """The parts of one server: its settings, models and tools, the runs of its home, and their states."""
+    """The parts of one server: its settings, models and tools, the runs of its home, their states, and those that it
+    hosts."""
 
     app: AppContext
     runtime: Runtime
     reader: StateReader
+    host: RunHost
 
 
 def _find_context(request: Request) -> ServerContext:

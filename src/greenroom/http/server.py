@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 
 from greenroom.app.context import AppContext
 from greenroom.app.messages import translate
+from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import GreenroomError, ModelFault, RefusedError, RunsElsewhere, WorldFault
 from greenroom.http.context import ServerContext
@@ -65,17 +66,19 @@ class OwnSignals(uvicorn.Server):
 
 async def run_server(app: AppContext, runtime: Runtime, port: int) -> None:
     """Serve until this task is cancelled."""
-    context = ServerContext(app=app, runtime=runtime, reader=StateReader(runtime))
+    context = ServerContext(app=app, runtime=runtime, reader=StateReader(runtime), host=RunHost(app))
     config = uvicorn.Config(
         create_app(context), host="127.0.0.1", port=port, log_config=None, server_header=False, access_log=False
     )
     server = OwnSignals(config)
     serving = asyncio.create_task(server.serve())
     try:
+        await context.host.recover()
         await asyncio.shield(serving)
     finally:
         server.should_exit = True
         await serving
+        await context.host.close()
 
 
 def _send_file(page: Path, path: str) -> Response:
