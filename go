@@ -13,6 +13,8 @@
 #   ./go bench NAME [--json]    measure; one table, or one JSON object of figures by name
 #   ./go fmt                    format the code and repair what lint can repair
 #   ./go docs                   build the documentation into site/; a dead link fails
+#   ./go web                    the page with hot reload, against the `greenroom serve` that runs (or GREENROOM_SERVER=URL)
+#   ./go web build              build the page into src/greenroom/http/page/ (the only commands that need node)
 #   ./go requirements [SOURCE]  which requirements a test claims; with MA, MAS, AG, RC or AF the unclaimed ones;
 #                               with --unreached the claims on code that no user can reach
 #   ./go uv ARGS                the uv that this script uses, for instance: ./go uv lock
@@ -138,12 +140,44 @@ try() { say "-- $*"; "$@" || failed="$failed
     $*"; }
 verdict() { [ -z "$failed" ] || die "failed:$failed"; }
 
+# What the page is built with. `npm ci` installs exactly what web/package-lock.json names.
+has_node() {
+    have npm && node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+get_web() {
+    cmp -s web/package-lock.json web/node_modules/.installed && return
+    say "go: installing what the page is built with, once ..."
+    (cd web && npm ci --silent >&2) && cp web/package-lock.json web/node_modules/.installed
+}
+
+web() {
+    has_node || die "the page is built with node 20.19 or newer, which is not on the PATH."
+    get_web || die "npm could not install web/node_modules; its words are above."
+    cd web
+    case ${1:-} in
+    '') exec npx vite ;;
+    build) exec npm run --silent build ;;
+    check) exec npm run --silent check ;;
+    types) exec npm run --silent types ;;
+    *) die "there is no './go web $1'; there are: build, check, types." ;;
+    esac
+}
+
+# The page that is committed is the one that its source makes.
+check_web() {
+    if ! has_node; then say "go: without node 20.19 the page is not built and compared."; return; fi
+    get_web && (cd web && npm run --silent check && npm run --silent build) || return 1
+    changed=$(git status --porcelain -- src/greenroom/http/page)
+    [ -z "$changed" ] || { say "go: the committed page differs from its source; commit what ./go web build made:"; say "$changed"; return 1; }
+}
+
 check() {
     try ruff format --check --quiet
     try ruff check --quiet
     try mypy
     try lint-imports --no-logo
     try pytest -q tests/architecture
+    try check_web
     verdict
 }
 
@@ -186,6 +220,7 @@ live)
     without="the small model cannot be installed; uv's words are above"
     [ "${CI:-}" = true ] || die "$without"
     say "go: the plays with a small model are skipped: $without." ;;
+web) web "$@" ;;
 bench) keep_bytecode && sync && exec python -m bench "$@" ;;
 fmt) sync && ruff check --fix --exit-zero --quiet && ruff format ;;
 docs) sync --group docs && exec zensical build --strict ;;

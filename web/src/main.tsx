@@ -1,0 +1,25 @@
+import { QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { client } from './api/queries';
+import { stream } from './api/stream';
+import { startLanguage } from './i18n';
+import { App } from './shell/App';
+import { applyTheme } from './state/setting';
+import { TooltipProvider } from './ui';
+import './styles/tokens.css';
+import './styles/base.css';
+import './shell/shell.css';
+
+applyTheme();
+await startLanguage();
+stream.start();
+createRoot(document.getElementById('root') as HTMLElement).render(
+  <StrictMode>
+    <QueryClientProvider client={client}>
+      <TooltipProvider delayDuration={350}>
+        <App />
+      </TooltipProvider>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,36 @@
+import { useSyncExternalStore } from 'react';
+
+/** A setting of this browser, kept in its local storage. */
+export function setting<T extends string>(name: string, initial: T) {
+  const key = `greenroom.${name}`;
+  let value = read();
+  const listeners = new Set<() => void>();
+  function read(): T {
+    try {
+      return (window.localStorage.getItem(key) as T | null) ?? initial;
+    } catch {
+      return initial;
+    }
+  }
+  const set = (next: T) => {
+    value = next;
+    try {
+      window.localStorage.setItem(key, next);
+    } catch {
+      // A browser that keeps nothing still shows the choice until it is closed.
+    }
+    for (const listener of listeners) listener();
+  };
+  const subscribe = (listener: () => void) => {
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  };
+  return { read: () => value, set, use: () => useSyncExternalStore(subscribe, () => value) };
+}
+
+export const theme = setting<'auto' | 'light' | 'dark'>('theme', 'auto');
+export const planView = setting<'graph' | 'gantt'>('plan', 'graph');
+
+export function applyTheme(): void {
+  document.documentElement.dataset.theme = theme.read();
+}

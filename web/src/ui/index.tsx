@@ -1,0 +1,290 @@
+import * as RadixTabs from '@radix-ui/react-tabs';
+import * as RadixTooltip from '@radix-ui/react-tooltip';
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ProblemError } from '../api/client';
+import { useFormat, useNow } from '../state/format';
+import { agentClass, signOf, STATES } from './states';
+
+export { Markdown } from './markdown';
+export { agentClass, signOf } from './states';
+
+/** What a focusable child says on hover and focus. */
+export function Tooltip({ text, children }: { text: ReactNode; children: ReactNode }) {
+  if (!text) return children;
+  return (
+    <RadixTooltip.Root>
+      <RadixTooltip.Trigger asChild>{children}</RadixTooltip.Trigger>
+      <RadixTooltip.Portal>
+        <RadixTooltip.Content className="tip" sideOffset={6} collisionPadding={8}>
+          {text}
+        </RadixTooltip.Content>
+      </RadixTooltip.Portal>
+    </RadixTooltip.Root>
+  );
+}
+export const TooltipProvider = RadixTooltip.Provider;
+
+interface ButtonProps extends Omit<ComponentProps<'button'>, 'disabled'> {
+  look?: 'main' | 'danger' | 'quiet';
+  why?: string; // says why it cannot be pressed, or what will happen
+  isDisabled?: boolean;
+}
+
+/** A button that stays focusable when it cannot be pressed, so that everyone can read why. */
+export function Button({ look, why, isDisabled, className = '', onClick, type = 'button', ...rest }: ButtonProps) {
+  const button = (
+    <button
+      type={isDisabled ? 'button' : type}
+      className={`button ${look ?? ''} ${className}`}
+      aria-disabled={isDisabled || undefined}
+      onClick={isDisabled ? (event) => event.preventDefault() : onClick}
+      {...rest}
+    />
+  );
+  return why ? <Tooltip text={why}>{button}</Tooltip> : button;
+}
+
+export function Chip({ isOn, onToggle, children }: { isOn: boolean; onToggle: () => void; children: ReactNode }) {
+  return (
+    <button type="button" className="chip" aria-pressed={isOn} onClick={onToggle}>
+      {children}
+    </button>
+  );
+}
+
+/** The sign of a state, with its word unless the word stands beside it already. */
+export function StateSign({ state, isShort, word }: { state: string; isShort?: boolean; word?: string }) {
+  const { t } = useTranslation();
+  const [sign, tone] = signOf(state);
+  const text = word ?? (STATES.includes(state) ? t(`state.${state}`) : state);
+  return (
+    <span className={`sign tone-${tone}`}>
+      <span aria-hidden="true">{sign}</span>
+      <span className={isShort ? 'sr' : undefined}>{text}</span>
+    </span>
+  );
+}
+
+export function Money({ value, limit, tip }: { value: number | null; limit?: number | null; tip?: ReactNode }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  return (
+    <Tooltip text={value === null ? t('ui.unknownCost') : tip}>
+      <span className="num" tabIndex={value === null || tip ? 0 : undefined}>
+        {format.money(value)}
+        {limit !== null && limit !== undefined && <span className="soft"> / {format.money(limit)}</span>}
+      </span>
+    </Tooltip>
+  );
+}
+
+/** A relative time; the absolute one is on hover and focus. */
+export function Time({ at }: { at: number }) {
+  const format = useFormat();
+  const now = useNow(15_000);
+  return (
+    <Tooltip text={format.absolute(at)}>
+      <time className="num" dateTime={new Date(at).toISOString()} tabIndex={0}>
+        {format.ago(at, Math.max(now, at))}
+      </time>
+    </Tooltip>
+  );
+}
+
+/** How long something took, or takes until now. */
+export function Duration({ from, to }: { from: number; to: number | null }) {
+  const format = useFormat();
+  const now = useNow(to === null ? 1_000 : null);
+  return <span className="num">{format.duration((to ?? now) - from)}</span>;
+}
+
+export function AgentName({ agent }: { agent: string }) {
+  return (
+    <span className={`row cut ${agentClass(agent)}`}>
+      <span className="dot" aria-hidden="true" />
+      <span className="cut">{agent}</span>
+    </span>
+  );
+}
+
+export function Empty({ title, text, children }: { title: string; text?: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <h2>{title}</h2>
+      {text && <p>{text}</p>}
+      {children}
+    </div>
+  );
+}
+
+/** Grey lines, but only once loading takes long enough to be noticed. */
+export function Skeleton({ lines = 6 }: { lines?: number }) {
+  const { t } = useTranslation();
+  const [isShown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setShown(true), 300);
+    return () => window.clearTimeout(timer);
+  }, []);
+  if (!isShown) return null;
+  return (
+    <div className="skeleton" role="status">
+      <i className="sr">{t('ui.loading')}</i>
+      {Array.from({ length: lines }, (_, index) => (
+        <span key={index} />
+      ))}
+    </div>
+  );
+}
+
+/** Why something was refused, and what to do. */
+export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const { t } = useTranslation();
+  const problem = error instanceof ProblemError ? error.problem : null;
+  const isOffline = error instanceof ProblemError && error.status === 0;
+  return (
+    <div className="problem" role="alert">
+      <strong>{isOffline ? t('ui.unreachable') : problem?.message || t('ui.failed')}</strong>
+      {isOffline ? <span>{t('ui.unreachableHint')}</span> : problem?.hint ? <span>{problem.hint}</span> : !problem && <span>{String(error)}</span>}
+      {onRetry && (
+        <div>
+          <Button onClick={onRetry}>{t('ui.retry')}</Button>
+        </div>
+      )}
+    </div>
+  );
+}
+
+interface Read<T> {
+  data: T | undefined;
+  error: unknown;
+  refetch: () => unknown;
+}
+
+/** What a view shows of a read: a skeleton, why it failed, or what came. What came stays when a later read fails. */
+export function Loaded<T>({ read, children, lines }: { read: Read<T>; children: (data: T) => ReactNode; lines?: number }) {
+  if (read.data !== undefined) return children(read.data);
+  if (read.error) return <Problem error={read.error} onRetry={() => void read.refetch()} />;
+  return <Skeleton lines={lines} />;
+}
+
+/** A modal dialog. Esc and a click beside it close it. */
+export function Dialog({ title, onClose, children, className = '' }: { title: string; onClose: () => void; children: ReactNode; className?: string }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const dialog = ref.current;
+    if (dialog && !dialog.open) dialog.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      className={`dialog ${className}`}
+      aria-label={title}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => event.target === ref.current && onClose()}
+    >
+      <div className="dialog-body">
+        <h2>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  );
+}
+
+/** Tabs inside a view (the tabs of a run are links of the shell). */
+export function Tabs({ label, tabs, value, onChange }: { label: string; tabs: { value: string; label: ReactNode; content: ReactNode }[]; value: string; onChange: (value: string) => void }) {
+  return (
+    <RadixTabs.Root value={value} onValueChange={onChange}>
+      <RadixTabs.List className="tabs" aria-label={label}>
+        {tabs.map((tab) => (
+          <RadixTabs.Trigger key={tab.value} value={tab.value} className="tab">
+            {tab.label}
+          </RadixTabs.Trigger>
+        ))}
+      </RadixTabs.List>
+      {tabs.map((tab) => (
+        <RadixTabs.Content key={tab.value} value={tab.value}>
+          {tab.content}
+        </RadixTabs.Content>
+      ))}
+    </RadixTabs.Root>
+  );
+}
+
+/** One of a few choices as buttons in a row. */
+export function Switch<T extends string>({ label, options, value, onChange }: { label: string; options: { value: T; label: string }[]; value: T; onChange: (value: T) => void }) {
+  return (
+    <div className="row" role="group" aria-label={label}>
+      {options.map((option) => (
+        <Chip key={option.value} isOn={option.value === value} onToggle={() => onChange(option.value)}>
+          {option.label}
+        </Chip>
+      ))}
+    </div>
+  );
+}
+
+interface VirtualListProps<T> {
+  items: readonly T[];
+  keyOf: (item: T, index: number) => Key;
+  estimate: number;
+  label: string;
+  className?: string;
+  scroller?: RefObject<HTMLDivElement | null>;
+  follows?: boolean; // stays at the end while the end is seen
+  onScroll?: (isAtEnd: boolean, isAtStart: boolean) => void;
+  footer?: ReactNode;
+  children: (item: T, index: number) => ReactNode;
+}
+
+/** A list that renders only the rows that are seen, of any height, once there are 200. */
+export function VirtualList<T>({ items, keyOf, estimate, label, className = '', scroller, follows, onScroll, footer, children }: VirtualListProps<T>) {
+  const own = useRef<HTMLDivElement>(null);
+  const ref = scroller ?? own;
+  const atEnd = useRef(true);
+  const isVirtual = items.length > 200;
+  const virtualizer = useVirtualizer({
+    count: isVirtual ? items.length : 0,
+    getScrollElement: () => ref.current,
+    estimateSize: () => estimate,
+    getItemKey: (index) => keyOf(items[index] as T, index) as string | number,
+    overscan: 12,
+  });
+  const last = items.length ? keyOf(items[items.length - 1] as T, items.length - 1) : '';
+  const size = virtualizer.getTotalSize();
+  useEffect(() => {
+    if (follows && atEnd.current && ref.current) ref.current.scrollTop = ref.current.scrollHeight;
+  }, [follows, last, size, footer, ref]);
+  return (
+    <div
+      ref={ref}
+      className={`virtual ${className}`}
+      role="region"
+      aria-label={label}
+      tabIndex={0}
+      onScroll={(event) => {
+        const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
+        atEnd.current = scrollHeight - scrollTop - clientHeight < 40;
+        onScroll?.(atEnd.current, scrollTop < 80);
+      }}
+    >
+      {isVirtual ? (
+        <div style={{ height: size, position: 'relative' }}>
+          {virtualizer.getVirtualItems().map((row) => (
+            <div key={row.key} data-index={row.index} ref={virtualizer.measureElement} style={{ position: 'absolute', top: 0, left: 0, right: 0, transform: `translateY(${row.start}px)` }}>
+              {children(items[row.index] as T, row.index)}
+            </div>
+          ))}
+        </div>
+      ) : (
+        items.map((item, index) => <div key={keyOf(item, index)}>{children(item, index)}</div>)
+      )}
+      {footer}
+    </div>
+  );
+}

@@ -1,0 +1,34 @@
+/** The sign and tone of every state. The word comes from the catalogue: `state.NAME`. */
+export type Tone = 'good' | 'bad' | 'wait' | 'run' | 'soft';
+
+const SIGNS: Record<string, readonly [string, Tone]> = {
+  init: ['○', 'soft'],
+  queued: ['○', 'soft'],
+  idle: ['○', 'soft'],
+  running: ['●', 'run'],
+  working: ['●', 'run'],
+  waiting: ['◐', 'wait'],
+  limit: ['◐', 'wait'],
+  provider: ['◐', 'wait'],
+  paused: ['⏸', 'wait'],
+  stopped: ['⏸', 'wait'],
+  finished: ['✓', 'good'],
+  verified: ['✓', 'good'],
+  unverified: ['?', 'wait'],
+  failed: ['✗', 'bad'],
+  damaged: ['✗', 'bad'],
+  skipped: ['⤼', 'soft'],
+  cancelled: ['⊘', 'soft'],
+  cancelling: ['⊘', 'soft'],
+  retired: ['⊘', 'soft'],
+};
+
+export const STATES = Object.keys(SIGNS);
+export const signOf = (state: string): readonly [string, Tone] => SIGNS[state] ?? ['·', 'soft'];
+
+/** The same agent has the same colour everywhere: one of twelve, by its name. */
+export function agentClass(agent: string): string {
+  let hash = 7;
+  for (const char of agent) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
+  return `agent-${hash % 12}`;
+}

@@ -1,0 +1,174 @@
+import { Suspense, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { useRun, useVerb } from '../../api/queries';
+import type { Action, RunDetail, Verb, VerbResult } from '../../api/types';
+import { Boundary } from '../../shell/Boundary';
+import { useFormat } from '../../state/format';
+import { go, link, useAddress } from '../../state/url';
+import { Button, Dialog, Empty, Loaded, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
+import { tabs } from '..';
+import { usePast } from './past';
+import './run.css';
+
+/** One run: its header, the tabs, and the tab that is open. */
+export function RunView({ run }: { run: string }) {
+  const { t } = useTranslation();
+  const address = useAddress();
+  const detail = useRun(run);
+  const tab = tabs.find((item) => item.name === address.tab) ?? tabs[0];
+  return (
+    <div className="run">
+      <Loaded read={detail} lines={3}>
+        {(data) => (
+          <>
+            <Header run={data} />
+            <nav className="tabs run-tabs" aria-label={t('run.tabs')}>
+              {tabs.map(({ name }, index) => (
+                <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab?.name ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
+                  {t(`tab.${name}`)}
+                </a>
+              ))}
+            </nav>
+            <div className="run-tab">
+              {tab ? (
+                <Boundary key={tab.name}>
+                  <Suspense fallback={<Skeleton />}>
+                    <tab.View run={run} />
+                  </Suspense>
+                </Boundary>
+              ) : (
+                <Empty title={t('run.noTabs')} />
+              )}
+            </div>
+          </>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+const MAIN: readonly Verb[] = ['apply', 'resume'];
+const HIDDEN: readonly Verb[] = ['send', 'fork'];
+const ASKS: readonly Verb[] = ['cancel', 'discard', 'rewind', 'undo', 'branch', 'apply'];
+
+function Header({ run }: { run: RunDetail }) {
+  const { t } = useTranslation();
+  const format = useFormat();
+  const verb = useVerb(run.id);
+  const past = usePast();
+  const [asked, setAsked] = useState<Action | null>(null);
+  const actions = run.actions.filter((action) => !HIDDEN.includes(action.verb) && (action.is_allowed || ['apply', 'pause', 'resume'].includes(action.verb)));
+  const press = (action: Action) => (ASKS.includes(action.verb) ? setAsked(action) : verb.mutate({ verb: action.verb }));
+  return (
+    <header className="run-header">
+      <div className="row wrap run-first">
+        <h1 className="run-name">{run.title}</h1>
+        <StateSign state={run.state} />
+        {run.subtasks > 0 && <span className="num">{t('runs.doneOf', { done: run.subtasks_done, all: run.subtasks })}</span>}
+        <Tooltip text={t('run.workingTime')}>
+          <span className="num" tabIndex={0}>
+            {format.duration(run.working_ms)}
+          </span>
+        </Tooltip>
+        <Money value={run.cost} limit={run.cost_limit} tip={t('run.costTip', { tokens: format.number(run.tokens), models: format.list(run.models) })} />
+        <span className="soft">
+          <Time at={run.created_at} />
+        </span>
+      </div>
+      <div className="row wrap run-second">
+        <p className="run-sentence">
+          {run.waits_for_me > 0 ? (
+            <a {...link({ place: 'inbox' })} className="waits tone-wait">
+              {t('runs.waitsForYou', { count: run.waits_for_me })}
+            </a>
+          ) : (
+            run.verdict && <StateSign state={run.verdict} />
+          )}{' '}
+          <span className="soft">{run.reason || (!run.verdict && t('run.noVerdict'))}</span>
+          {run.forked_from && (
+            <a {...link({ run: run.forked_from.run, at: run.forked_from.version })} className="soft">
+              {t('run.forkedFrom', { version: format.number(run.forked_from.version) })}
+            </a>
+          )}
+        </p>
+        <div className="row wrap">
+          {actions.map((action) => (
+            <Button
+              key={action.verb}
+              look={MAIN.includes(action.verb) && action.is_allowed ? 'main' : ['cancel', 'discard'].includes(action.verb) ? 'danger' : undefined}
+              isDisabled={!action.is_allowed || past !== '' || verb.isPending}
+              why={past || action.why}
+              onClick={() => press(action)}
+            >
+              {t(`verb.${action.verb}`)}
+            </Button>
+          ))}
+        </div>
+      </div>
+      {verb.error && <Problem error={verb.error} />}
+      {verb.data && <VerbSays result={verb.data} onClose={() => verb.reset()} />}
+      {asked && (
+        <Confirm
+          action={asked}
+          onClose={() => setAsked(null)}
+          onYes={(input) => {
+            setAsked(null);
+            verb.mutate({ verb: asked.verb, ...input });
+          }}
+        />
+      )}
+    </header>
+  );
+}
+
+function VerbSays({ result, onClose }: { result: VerbResult; onClose: () => void }) {
+  const { t } = useTranslation();
+  const { run } = result;
+  return (
+    <div className={`band ${result.done ? '' : 'bad'}`} role="status">
+      <span className="grow">
+        {result.message} {result.hint}
+        {result.clashes.length > 0 && <code> {result.clashes.join(', ')}</code>}
+      </span>
+      {run && <Button onClick={() => go({ run })}>{t('run.openFork')}</Button>}
+      <Button look="quiet" aria-label={t('ui.close')} onClick={onClose}>
+        ✕
+      </Button>
+    </div>
+  );
+}
+
+/** Says what a verb will do before it does it, and takes what it needs. */
+function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => void; onYes: (input: { message?: string; branch?: string; version?: number; confirm_governing?: boolean }) => void }) {
+  const { t } = useTranslation();
+  const [text, setText] = useState('');
+  const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : action.verb === 'rewind' ? 'version' : null;
+  const value = text.trim();
+  const input = takes === 'branch' ? { branch: value } : takes === 'message' ? { message: value } : takes === 'version' ? { version: Number(value) } : {};
+  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : true;
+  return (
+    <Dialog title={t(`verb.${action.verb}`)} onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady) onYes(input);
+        }}
+      >
+        <p>{action.why || t(`ask.${action.verb}`)}</p>
+        {takes && (
+          <label className="stack-tight">
+            {t(`need.${takes}`)}
+            <input className="field" value={text} inputMode={takes === 'version' ? 'numeric' : undefined} onChange={(event) => setText(event.target.value)} />
+          </label>
+        )}
+        <div className="actions">
+          <Button onClick={onClose}>{t('ui.back')}</Button>
+          <Button type="submit" look={['cancel', 'discard'].includes(action.verb) ? 'danger' : 'main'} isDisabled={!isReady}>
+            {t(`verb.${action.verb}`)}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
