@@ -50,7 +50,7 @@ export function App() {
       <div className="stage">
         <ConnectionBand />
         <div className="stage-body">
-          <main id="main" className="main" tabIndex={-1}>
+          <main id="main" className="content" tabIndex={-1}>
             <Boundary key={`${address.place}/${address.run}`}>
               <Suspense fallback={<Skeleton />}>
                 {address.run ? <RunView key={address.run} run={address.run} /> : View ? <View /> : <Empty title={t('shell.nothingHere')} text={t('shell.nothingHereText')} />}
