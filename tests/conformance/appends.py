@@ -400,11 +400,17 @@ class ArchiveConformance(StoreCase):
         assert await log.load_snapshot(STREAM, "f1", upto=9) is None
         assert await log.load_snapshot(STREAM, "f1", upto=10) == snapshot(10)
 
-    async def test_a_new_snapshot_replaces_all_older_ones(self, log: Store) -> None:
+    async def test_a_new_snapshot_replaces_the_older_ones_of_other_reducers(self, log: Store) -> None:
         await log.save_snapshot(STREAM, snapshot(10, "f1"))
         await log.save_snapshot(STREAM, snapshot(20, "f2"))
         assert await log.load_snapshot(STREAM, "f1") is None
         assert await log.load_snapshot(STREAM, "f2") == snapshot(20, "f2")
+
+    async def test_snapshots_of_the_past_stay(self, log: Store) -> None:
+        for version in (10, 20, 30):
+            await log.save_snapshot(STREAM, snapshot(version))
+        found = [await log.load_snapshot(STREAM, "f1", upto=upto) for upto in (9, 10, 25, None)]
+        assert found == [None, snapshot(10), snapshot(20), snapshot(30)]
 
     async def test_an_older_snapshot_does_not_replace_a_newer_one(self, log: Store) -> None:
         await log.save_snapshot(STREAM, snapshot(20))

@@ -64,8 +64,8 @@ class RetryingBlobs:
         return await self._blobs.get_blob(digest)
 
 
-SNAPSHOT_EVERY: Final = 20_000
-"""Events between two snapshots. Folding that many takes about half a second at the next start."""
+SNAPSHOT_EVERY: Final = 4_000
+"""Events between two snapshots. Folding that many takes about 50 ms: at the next start, or for a state of the past."""
 
 LEASE_CHECK_S: Final = 2.0
 """Seconds between two checks of the lease while steps run."""

@@ -165,8 +165,9 @@ class MemoryLog:
 
     async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
         snapshots = self._find_stream(stream).snapshots
-        for version in [version for version in snapshots if version < snapshot.version]:
-            del snapshots[version]
+        for old in [old for old in snapshots.values() if old.version < snapshot.version]:
+            if old.fingerprint != snapshot.fingerprint:
+                del snapshots[old.version]
         snapshots[snapshot.version] = snapshot
 
     async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> StateSnapshot | None:

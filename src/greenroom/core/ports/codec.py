@@ -7,6 +7,7 @@ logs in the tests enforce this.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
@@ -145,7 +146,7 @@ def compute_fingerprint() -> str:
     core = Path(__file__).parent.parent
     files = sorted(path for room in ("base", "state") for path in (core / room).rglob("*.py"))
     source = b"".join(path.read_bytes() for path in files)
-    return hashlib.sha256(b"%d:" % SCHEMA_VERSION + source).hexdigest()[:16]
+    return hashlib.sha256(b"zlib:%d:" % SCHEMA_VERSION + source).hexdigest()[:16]
 
 
 _TABLES: Final[dict[str, tuple[type[object], Callable[[Any], str]]]] = {
@@ -173,17 +174,18 @@ _TABLES: Final[dict[str, tuple[type[object], Callable[[Any], str]]]] = {
 
 
 def encode_state(state: TeamState) -> bytes:
-    """Encode the whole team state, one line per table. Its size depends on open work, not on history."""
+    """Encode the whole team state, one line per table, compressed. Its size depends on open work, not on history."""
     maps = (dict(state.retired), dict(state.awaiting_budget), dict(state.letters))
     lines = [b"%d %d" % (state.version, state.at), *map(encode, (state.team, *maps))]
-    return b"\n".join([*lines, *(encode(list(getattr(state, name).values())) for name in _TABLES)])
+    tables = (encode(list(getattr(state, name).values())) for name in _TABLES)
+    return zlib.compress(b"\n".join([*lines, *tables]), level=1)
 
 
 def decode_state(data: bytes) -> TeamState:
     """Decode a team state. Raise `StoreFault` if it cannot be read."""
     try:
-        return _decode_tables(data)
-    except (MsgspecError, ValueError) as error:
+        return _decode_tables(zlib.decompress(data))
+    except (MsgspecError, ValueError, zlib.error) as error:
         raise StoreFault("ports.snapshot_not_readable", error=error) from error
 
 

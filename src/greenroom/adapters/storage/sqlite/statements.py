@@ -66,11 +66,12 @@ def put_intent(db: sqlite3.Connection, stream: str, row: InboxRow) -> ChangeResu
 
 
 def save_snapshot(db: sqlite3.Connection, stream: str, snapshot: StateSnapshot) -> ChangeResult[None]:
-    """Save a snapshot and delete the older ones."""
+    """Save a snapshot and delete the older ones by other reducers."""
     number = find_stream_id(db, stream)
-    db.execute("DELETE FROM snapshots WHERE stream_id = ? AND version <= ?", (number, snapshot.version))
+    others = "DELETE FROM snapshots WHERE stream_id = ? AND version <= ? AND fingerprint != ?"
+    db.execute(others, (number, snapshot.version, snapshot.fingerprint))
     values = (number, snapshot.version, snapshot.fingerprint, snapshot.data)
-    db.execute("INSERT INTO snapshots (stream_id, version, fingerprint, data) VALUES (?, ?, ?, ?)", values)
+    db.execute("INSERT OR REPLACE INTO snapshots (stream_id, version, fingerprint, data) VALUES (?, ?, ?, ?)", values)
     return None, None
 
 
