@@ -160,7 +160,7 @@ class Log(Protocol):
         ...
 
     async def save_snapshot(self, stream: str, snapshot: StateSnapshot) -> None:
-        """Save a snapshot. Those by the same reducers stay, for states of the past; older ones by others are dropped."""
+        """Save a snapshot. Those by the same reducers stay, for past states; older ones by others are dropped."""
         ...
 
     async def load_snapshot(self, stream: str, fingerprint: str, upto: int | None = None) -> StateSnapshot | None:
