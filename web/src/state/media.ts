@@ -1,0 +1,17 @@
+import { useSyncExternalStore } from 'react';
+
+const narrow = window.matchMedia('(max-width: 640px)');
+const dark = window.matchMedia('(prefers-color-scheme: dark)');
+
+function follow(query: MediaQueryList) {
+  const subscribe = (listener: () => void) => {
+    query.addEventListener('change', listener);
+    return () => query.removeEventListener('change', listener);
+  };
+  return () => useSyncExternalStore(subscribe, () => query.matches);
+}
+
+/** Whether the page is as wide as a phone. */
+export const useNarrow = follow(narrow);
+export const useSystemDark = follow(dark);
+export const hasReducedMotion = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches;

@@ -1,0 +1,114 @@
+import type { Stage, Subtask } from '../../api/types';
+
+/** A box of the graph: a subtask, or a group of them. */
+export interface Box {
+  id: string;
+  needs: string[];
+  column: number;
+  members: Subtask[];
+  stage: Stage;
+  group: string; // empty: a subtask
+  hidden: number; // members of an opened group that are not shown
+}
+export interface Placed extends Box {
+  x: number;
+  y: number;
+}
+
+export const WIDTH = 232;
+export const HEIGHT = 104;
+const GAP_X = 56;
+const GAP_Y = 18;
+const GROUPED_ABOVE = 60;
+const SHOWN_OF_GROUP = 200;
+const URGENT = ['failed', 'running', 'init', 'finished', 'skipped', 'cancelled'];
+
+/** `coder-12` and `coder-13` are of one type. */
+export const typeOf = (subtask: Subtask): string => subtask.agent.replace(/[-_ ]?\d+$/, '') || subtask.name;
+
+/** The boxes of a plan: its subtasks, or beyond 60 groups by stage and type; the opened groups as their subtasks. */
+export function makeBoxes(stages: Stage[], opened: ReadonlySet<string>): Box[] {
+  const count = stages.reduce((sum, stage) => sum + stage.subtasks.length, 0);
+  const single = (subtask: Subtask, stage: Stage): Box => ({ id: subtask.id, needs: subtask.needs, column: 0, members: [subtask], stage, group: '', hidden: 0 });
+  if (count <= GROUPED_ABOVE) return stages.flatMap((stage) => stage.subtasks.map((subtask) => single(subtask, stage)));
+  const boxes: Box[] = [];
+  const boxOf = new Map<string, string>();
+  for (const stage of stages) {
+    const groups = new Map<string, Subtask[]>();
+    for (const subtask of stage.subtasks) groups.set(typeOf(subtask), [...(groups.get(typeOf(subtask)) ?? []), subtask]);
+    for (const [type, members] of groups) {
+      const id = `${stage.id}/*${type}`;
+      const isOpen = opened.has(id) || members.length === 1;
+      const shown = isOpen ? [...members].sort((a, b) => URGENT.indexOf(a.state) - URGENT.indexOf(b.state)).slice(0, SHOWN_OF_GROUP) : [];
+      for (const subtask of shown) boxes.push(single(subtask, stage));
+      for (const subtask of shown) boxOf.set(subtask.id, subtask.id);
+      if (isOpen && members.length === 1) continue;
+      for (const subtask of members) if (!boxOf.has(subtask.id)) boxOf.set(subtask.id, id);
+      boxes.push({ id, needs: [], column: 0, members, stage, group: type, hidden: isOpen ? members.length - shown.length : members.length });
+    }
+  }
+  for (const box of boxes) {
+    if (box.group && opened.has(box.id)) continue;
+    const needs = box.members.flatMap((subtask) => subtask.needs.map((need) => boxOf.get(need) ?? need));
+    box.needs = [...new Set(needs)].filter((need) => need !== box.id);
+  }
+  return boxes;
+}
+
+/** Left to right by stage, in it by what is needed; in a column, near what a box needs. */
+export function place(boxes: Box[]): Placed[] {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  let offset = 0;
+  for (const stage of new Set(boxes.map((box) => box.stage))) {
+    const own = boxes.filter((box) => box.stage === stage);
+    setDepths(own, byId, stage, offset);
+    offset = Math.max(...own.map((box) => box.column)) + 1;
+  }
+  const columns: Box[][] = [];
+  for (const box of boxes) (columns[box.column] ??= []).push(box);
+  const rows = new Map<string, number>();
+  const tallest = Math.max(...columns.map((column) => Math.min(column.length, wrapAt(column.length))));
+  const placed: Placed[] = [];
+  let x = 0;
+  for (const column of columns) {
+    const pull = (box: Box) => {
+      const known = box.needs.flatMap((need) => rows.get(need) ?? []);
+      return known.length ? known.reduce((sum, row) => sum + row, 0) / known.length : Number.POSITIVE_INFINITY;
+    };
+    const ordered = column.map((box, index) => ({ box, index, pull: pull(box) })).sort((a, b) => a.pull - b.pull || a.index - b.index);
+    const height = Math.min(column.length, wrapAt(column.length));
+    ordered.forEach(({ box }, index) => {
+      const row = (index % height) + (tallest - height) / 2;
+      rows.set(box.id, row);
+      placed.push({ ...box, x: x + Math.floor(index / height) * (WIDTH + GAP_Y), y: row * (HEIGHT + GAP_Y) });
+    });
+    x += Math.ceil(column.length / height) * (WIDTH + GAP_Y) - GAP_Y + GAP_X;
+  }
+  return placed;
+}
+
+/** A column of very many boxes is folded into several. */
+const wrapAt = (count: number): number => (count <= 14 ? count : Math.ceil(Math.sqrt(count * 2)));
+
+function setDepths(own: Box[], byId: Map<string, Box>, stage: Stage, offset: number): void {
+  const depths = new Map<Box, number>();
+  const visiting = new Set<Box>();
+  const depth = (box: Box): number => {
+    const known = depths.get(box);
+    if (known !== undefined) return known;
+    if (visiting.has(box)) return 0;
+    visiting.add(box);
+    let found = 0;
+    for (const id of box.needs) {
+      const need = byId.get(id);
+      if (need && need.stage === stage) found = Math.max(found, depth(need) + 1);
+    }
+    visiting.delete(box);
+    depths.set(box, found);
+    return found;
+  };
+  for (const box of own) box.column = offset + depth(box);
+}
+
+/** The layout changes only when this does. */
+export const structureOf = (boxes: Box[]): string => boxes.map((box) => `${box.id}<${box.needs.join(',')}`).join(';');
