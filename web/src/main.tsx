@@ -1,3 +1,6 @@
+import './styles/tokens.css';
+import './styles/base.css';
+import './shell/shell.css';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -7,9 +10,6 @@ import { startLanguage } from './i18n';
 import { App } from './shell/App';
 import { applyTheme } from './state/setting';
 import { TooltipProvider } from './ui';
-import './styles/tokens.css';
-import './styles/base.css';
-import './shell/shell.css';
 
 applyTheme();
 await startLanguage();

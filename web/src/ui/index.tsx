@@ -1,7 +1,7 @@
 import * as RadixTabs from '@radix-ui/react-tabs';
 import * as RadixTooltip from '@radix-ui/react-tooltip';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
+import { useEffect, useLayoutEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../api/client';
 import { useFormat, useNow } from '../state/format';
@@ -238,12 +238,13 @@ interface VirtualListProps<T> {
   scroller?: RefObject<HTMLDivElement | null>;
   follows?: boolean; // stays at the end while the end is seen
   onScroll?: (isAtEnd: boolean, isAtStart: boolean) => void;
+  header?: ReactNode;
   footer?: ReactNode;
   children: (item: T, index: number) => ReactNode;
 }
 
 /** A list that renders only the rows that are seen, of any height, once there are 200. */
-export function VirtualList<T>({ items, keyOf, estimate, label, className = '', scroller, follows, onScroll, footer, children }: VirtualListProps<T>) {
+export function VirtualList<T>({ items, keyOf, estimate, label, className = '', scroller, follows, onScroll, header, footer, children }: VirtualListProps<T>) {
   const own = useRef<HTMLDivElement>(null);
   const ref = scroller ?? own;
   const atEnd = useRef(true);
@@ -255,11 +256,21 @@ export function VirtualList<T>({ items, keyOf, estimate, label, className = '', 
     getItemKey: (index) => keyOf(items[index] as T, index) as string | number,
     overscan: 12,
   });
+  const first = items.length ? keyOf(items[0] as T, 0) : '';
   const last = items.length ? keyOf(items[items.length - 1] as T, items.length - 1) : '';
   const size = virtualizer.getTotalSize();
   useEffect(() => {
     if (follows && atEnd.current && ref.current) ref.current.scrollTop = ref.current.scrollHeight;
   }, [follows, last, size, footer, ref]);
+  // Rows that come in front do not move what is seen.
+  const before = useRef({ first, height: 0 });
+  useLayoutEffect(() => {
+    const box = ref.current;
+    if (!box) return;
+    const grown = box.scrollHeight - before.current.height;
+    if (follows && first !== before.current.first && !atEnd.current && grown > 0) box.scrollTop += grown;
+    before.current = { first, height: box.scrollHeight };
+  });
   return (
     <div
       ref={ref}
@@ -273,6 +284,7 @@ export function VirtualList<T>({ items, keyOf, estimate, label, className = '', 
         onScroll?.(atEnd.current, scrollTop < 80);
       }}
     >
+      {header}
       {isVirtual ? (
         <div style={{ height: size, position: 'relative' }}>
           {virtualizer.getVirtualItems().map((row) => (

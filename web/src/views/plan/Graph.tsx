@@ -12,6 +12,7 @@ import { HEIGHT, makeBoxes, place, structureOf, WIDTH, type Box, type Placed } f
 
 type SubtaskNode = Node<{ subtask: Subtask; isSelected: boolean }, 'subtask'>;
 type GroupNode = Node<{ box: Box; isOpen: boolean }, 'group'>;
+const FIT = { padding: 0.08, maxZoom: 1 };
 const NODE_TYPES = { subtask: memo(SubtaskBox), group: memo(GroupBox) };
 
 export function Graph(props: { stages: Stage[] }) {
@@ -33,12 +34,12 @@ function Flow({ stages }: { stages: Stage[] }) {
   const places = useMemo(() => new Map(place(boxes).map((box) => [box.id, box])), [structure]);
   const nodes = useMemo(() => boxes.map((box) => makeNode(box, places.get(box.id), sel, opened)), [boxes, places, sel, opened]);
   const edges = useMemo(() => makeEdges(boxes), [boxes]);
-  const fit = useCallback(() => void flow.fitView({ padding: 0.08, maxZoom: 1, duration: hasReducedMotion() ? 0 : 150 }), [flow]);
+  const fit = useCallback(() => void flow.fitView({ ...FIT, duration: hasReducedMotion() ? 0 : 150 }), [flow]);
   useKey('f', fit);
   const isMeasured = useNodesInitialized();
   const count = nodes.length;
   useEffect(() => {
-    if (isMeasured && !wasMoved.current) void flow.fitView({ padding: 0.08, maxZoom: 1 });
+    if (isMeasured && !wasMoved.current) void flow.fitView(FIT);
   }, [isMeasured, count, flow]);
   const open = (id: string) => setOpened((before) => (before.has(id) ? new Set([...before].filter((other) => other !== id)) : new Set([...before, id])));
   return (
@@ -51,6 +52,8 @@ function Flow({ stages }: { stages: Stage[] }) {
       edgesFocusable={false}
       elementsSelectable
       onlyRenderVisibleElements={count > 100}
+      fitView
+      fitViewOptions={FIT}
       minZoom={0.1}
       maxZoom={1.6}
       proOptions={{ hideAttribution: true }}
@@ -101,14 +104,12 @@ function makeEdges(boxes: Box[]): Edge[] {
 }
 
 function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
-  const { t } = useTranslation();
   const state = subtask.state === 'init' && subtask.waits_for ? 'waiting' : subtask.state;
   return (
     <button
       type="button"
       className={`node ${state} ${subtask.is_critical ? 'critical' : ''}`}
       aria-pressed={isSelected}
-      aria-label={t('plan.node', { title: subtask.title || subtask.name, state: t(`state.${state}`), agent: subtask.agent })}
     >
       <Handle type="target" position={Position.Left} isConnectable={false} />
       <span className="row">

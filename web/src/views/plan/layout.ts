@@ -15,9 +15,9 @@ export interface Placed extends Box {
   y: number;
 }
 
-export const WIDTH = 232;
+export const WIDTH = 220;
 export const HEIGHT = 104;
-const GAP_X = 56;
+const GAP_X = 44;
 const GAP_Y = 18;
 const GROUPED_ABOVE = 60;
 const SHOWN_OF_GROUP = 200;
@@ -66,25 +66,56 @@ export function place(boxes: Box[]): Placed[] {
   }
   const columns: Box[][] = [];
   for (const box of boxes) (columns[box.column] ??= []).push(box);
-  const rows = new Map<string, number>();
+  const bends = boxes.length <= GROUPED_ABOVE ? addBends(boxes, byId, columns) : new Set<string>();
   const tallest = Math.max(...columns.map((column) => Math.min(column.length, wrapAt(column.length))));
+  sortColumns(columns, tallest);
   const placed: Placed[] = [];
   let x = 0;
   for (const column of columns) {
-    const pull = (box: Box) => {
-      const known = box.needs.flatMap((need) => rows.get(need) ?? []);
-      return known.length ? known.reduce((sum, row) => sum + row, 0) / known.length : Number.POSITIVE_INFINITY;
-    };
-    const ordered = column.map((box, index) => ({ box, index, pull: pull(box) })).sort((a, b) => a.pull - b.pull || a.index - b.index);
     const height = Math.min(column.length, wrapAt(column.length));
-    ordered.forEach(({ box }, index) => {
+    column.forEach((box, index) => {
       const row = (index % height) + (tallest - height) / 2;
-      rows.set(box.id, row);
-      placed.push({ ...box, x: x + Math.floor(index / height) * (WIDTH + GAP_Y), y: row * (HEIGHT + GAP_Y) });
+      if (!bends.has(box.id)) placed.push({ ...box, x: x + Math.floor(index / height) * (WIDTH + GAP_Y), y: row * (HEIGHT + GAP_Y) });
     });
     x += Math.ceil(column.length / height) * (WIDTH + GAP_Y) - GAP_Y + GAP_X;
   }
   return placed;
+}
+
+/** Sort each column by the rows of what its boxes need and of what needs them, there and back again. */
+function sortColumns(columns: Box[][], tallest: number): void {
+  const users = new Map<string, string[]>();
+  for (const box of columns.flat()) for (const need of box.needs) users.set(need, [...(users.get(need) ?? []), box.id]);
+  const rows = new Map<string, number>();
+  const number = (column: Box[]) => column.forEach((box, index) => rows.set(box.id, index + (tallest - column.length) / 2));
+  const pull = (ids: string[]) => {
+    const known = ids.flatMap((id) => rows.get(id) ?? []);
+    return known.length ? known.reduce((sum, row) => sum + row, 0) / known.length : null;
+  };
+  columns.forEach(number);
+  for (const isForward of [true, false, true, false]) {
+    for (const column of isForward ? columns : [...columns].reverse()) {
+      const pulls = new Map(column.map((box) => [box, pull(isForward ? box.needs : (users.get(box.id) ?? [])) ?? rows.get(box.id) ?? 0]));
+      column.sort((left, right) => (pulls.get(left) ?? 0) - (pulls.get(right) ?? 0));
+      number(column);
+    }
+  }
+}
+
+/** An edge over several columns gets a free row in each that it crosses, so that it does not run through a box. */
+function addBends(boxes: Box[], byId: Map<string, Box>, columns: Box[][]): Set<string> {
+  const bends = new Set<string>();
+  for (const box of boxes)
+    for (const need of box.needs) {
+      let source = need;
+      for (let column = (byId.get(need)?.column ?? box.column) + 1; column < box.column; column++) {
+        const id = `${need}>${column}`;
+        if (!bends.has(id)) (columns[column] ??= []).push({ ...box, id, needs: [source], column });
+        bends.add(id);
+        source = id;
+      }
+    }
+  return bends;
 }
 
 /** A column of very many boxes is folded into several. */

@@ -8,6 +8,7 @@ import { go, link, useAddress } from '../../state/url';
 import { Button, Dialog, Empty, Loaded, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
 import { usePast } from './past';
+import { PastBand, Timeline } from './Timeline';
 import './run.css';
 
 /** One run: its header, the tabs, and the tab that is open. */
@@ -22,6 +23,7 @@ export function RunView({ run }: { run: string }) {
         {(data) => (
           <>
             <Header run={data} />
+            <PastBand run={run} />
             <nav className="tabs run-tabs" aria-label={t('run.tabs')}>
               {tabs.map(({ name }, index) => (
                 <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab?.name ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
@@ -40,6 +42,7 @@ export function RunView({ run }: { run: string }) {
                 <Empty title={t('run.noTabs')} />
               )}
             </div>
+            <Timeline run={run} head={data.head} />
           </>
         )}
       </Loaded>
@@ -64,15 +67,15 @@ function Header({ run }: { run: RunDetail }) {
       <div className="row wrap run-first">
         <h1 className="run-name">{run.title}</h1>
         <StateSign state={run.state} />
-        {run.subtasks > 0 && <span className="num">{t('runs.doneOf', { done: run.subtasks_done, all: run.subtasks })}</span>}
+        {run.subtasks > 0 && <span className="num">{t('run.done', { done: run.subtasks_done, all: run.subtasks })}</span>}
         <Tooltip text={t('run.workingTime')}>
           <span className="num" tabIndex={0}>
-            {format.duration(run.working_ms)}
+            {t('run.worked', { time: format.duration(run.working_ms) })}
           </span>
         </Tooltip>
         <Money value={run.cost} limit={run.cost_limit} tip={t('run.costTip', { tokens: format.number(run.tokens), models: format.list(run.models) })} />
         <span className="soft">
-          <Time at={run.created_at} />
+          {t('run.started')} <Time at={run.created_at} />
         </span>
       </div>
       <div className="row wrap run-second">

@@ -1,0 +1,72 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { get, seg } from '../../api/client';
+import { stream, useFeed } from '../../api/stream';
+import type { EventRow, Page } from '../../api/types';
+
+export interface Filters {
+  agent: string;
+  type: string;
+  search: string;
+}
+
+interface Rows {
+  rows: EventRow[];
+  error: unknown;
+  isReady: boolean;
+  hasOlder: boolean;
+  isLoadingOlder: boolean;
+  loadOlder: () => void;
+  retry: () => void;
+}
+
+/** The events of a run up to a version, oldest first: what the stream keeps, or what the server finds. */
+export function useRows(run: string, at: number | null, filters: Filters): Rows {
+  const isFiltered = Object.values(filters).some(Boolean);
+  const isAsked = isFiltered || at !== null;
+  const feed = useFeed();
+  const [isLoading, setLoading] = useState(false);
+  const found = useInfiniteQuery({
+    queryKey: ['run', run, at ?? 'found', 'events', filters],
+    queryFn: ({ pageParam, signal }) => get<Page<EventRow>>(`/runs/${seg(run)}/events`, { ...filters, at, before: pageParam ?? (at === null ? null : at + 1), limit: 200 }, signal),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: (previous, query) => (query?.queryKey[1] === run ? previous : undefined),
+    enabled: isAsked,
+    staleTime: at === null ? 0 : Infinity,
+  });
+  const pages = found.data?.pages;
+  const asked = useMemo(() => [...(pages ?? [])].reverse().flatMap((page) => page.items), [pages]);
+  const rows = useMemo(() => {
+    if (!isAsked) return feed.rows;
+    if (at !== null || !pages) return asked;
+    const newest = asked.at(-1)?.version ?? 0;
+    return [...asked, ...feed.rows.filter((row) => row.version > newest && fits(row, filters))];
+  }, [isAsked, at, asked, pages, feed.rows, filters]);
+  if (isAsked)
+    return {
+      rows,
+      error: found.error,
+      isReady: found.data !== undefined,
+      hasOlder: found.hasNextPage,
+      isLoadingOlder: found.isFetchingNextPage,
+      loadOlder: () => void found.fetchNextPage(),
+      retry: () => void found.refetch(),
+    };
+  return {
+    rows,
+    error: null,
+    isReady: feed.isReady,
+    hasOlder: !feed.isComplete,
+    isLoadingOlder: isLoading,
+    loadOlder: () => {
+      if (isLoading) return;
+      setLoading(true);
+      void stream.loadOlder().finally(() => setLoading(false));
+    },
+    retry: () => undefined,
+  };
+}
+
+const fits = (row: EventRow, { agent, type, search }: Filters) =>
+  (!agent || row.agent === agent) && (!type || row.type === type) && (!search || row.text.toLowerCase().includes(search.toLowerCase()));
