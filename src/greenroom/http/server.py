@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import logging
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 
 from greenroom.app.context import AppContext
 from greenroom.app.messages import translate
 from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import GreenroomError, ModelFault, RefusedError, RunsElsewhere, WorldFault
+from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, RefusedError, RunsElsewhere, WorldFault
+from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
 from greenroom.http.routes import runs
 from greenroom.http.schemas import Problem
+from greenroom.http.security import Guard
 from greenroom.http.state_reader import StateReader
 
 PAGE: Final = Path(str(files("greenroom.http"))) / "page"
@@ -32,15 +39,26 @@ ERROR_STATUSES: Final = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
-def create_app(context: ServerContext, *, page: Path = PAGE) -> FastAPI:
-    """Create the server. `page` is the folder of the built page."""
-    server = FastAPI(
+class GuardedApi(FastAPI):
+    """An app behind the guard, which sees every request first and every answer last."""
+
+    guard: Callable[[ASGIApp], ASGIApp]
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Build the app, with the guard around all of it."""
+        return self.guard(super().build_middleware_stack())
+
+
+def create_app(context: ServerContext, access: AccessFile, port: int, *, page: Path = PAGE) -> FastAPI:
+    """Create the API and the page behind their guard. `page` is the folder of the built page."""
+    server = GuardedApi(
         title="Greenroom",
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
         responses={status: {"model": Problem} for status in ERROR_STATUSES},
     )
+    server.guard = partial(Guard, access=access, port=port)
     server.state.context = context
     for router in ROUTERS:
         server.include_router(router, prefix="/api")
@@ -55,8 +73,8 @@ def create_app(context: ServerContext, *, page: Path = PAGE) -> FastAPI:
     return server
 
 
-class OwnSignals(uvicorn.Server):
-    """A server that leaves signals to its process."""
+class UvicornServer(uvicorn.Server):
+    """A server of uvicorn that leaves signals to its process."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -64,21 +82,78 @@ class OwnSignals(uvicorn.Server):
         yield
 
 
-async def run_server(app: AppContext, runtime: Runtime, port: int) -> None:
-    """Serve until this task is cancelled."""
-    context = ServerContext(app=app, runtime=runtime, reader=StateReader(runtime), host=RunHost(app))
-    config = uvicorn.Config(
-        create_app(context), host="127.0.0.1", port=port, log_config=None, server_header=False, access_log=False
-    )
-    server = OwnSignals(config)
-    serving = asyncio.create_task(server.serve())
-    try:
-        await context.host.recover()
-        await asyncio.shield(serving)
-    finally:
-        server.should_exit = True
-        await serving
-        await context.host.close()
+class Server:
+    """The server of a home: its socket on a loopback address, its access file and its app."""
+
+    def __init__(self, app: AppContext, runtime: Runtime, home: Path) -> None:
+        self._context = ServerContext(app=app, runtime=runtime, reader=StateReader(runtime), host=RunHost(app))
+        self._access = AccessFile(home)
+        self._access.open()
+        self._socket: socket.socket | None = None
+        self._name = "127.0.0.1"
+        self._lock: BinaryIO | None = None
+        self.port = 0
+
+    def bind(self, host: str, port: int, other_port: str) -> bool:
+        """Take the port of a loopback address. Return False if a server of this home has it already.
+
+        Raise `WorldFault` for another address, or if the port cannot be used; `other_port` is the command to try then.
+        """
+        address = "127.0.0.1" if host == "localhost" else host
+        if address not in ("127.0.0.1", "::1"):
+            raise WorldFault("server.not_loopback", host=host, port=port or 8760)
+        self._name = f"[{address}]" if ":" in address else address
+        self._socket = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.port = port
+        try:
+            self._socket.bind((address, port))
+        except OSError as error:
+            self._socket.close()
+            if error.errno != errno.EADDRINUSE:
+                raise WorldFault("server.port_refused", port=port, why=error.strerror) from None
+            if self._take_lock():
+                raise WorldFault("server.port_taken", port=port, command=other_port) from None
+            return False
+        self.port = int(self._socket.getsockname()[1])
+        self._take_lock()
+        return True
+
+    def _take_lock(self) -> bool:
+        """Take the lock of the server of this home at this port. Return False if another process has it."""
+        self._lock = (self._access.path.parent / f"{self.port}.lock").open("ab")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def make_link(self) -> str:
+        """Return a link that logs a browser in, once."""
+        return f"http://{self._name}:{self.port}/login?code={self._access.make_code()}"
+
+    async def run(self) -> None:
+        """Serve until this task is cancelled."""
+        if self._socket is None:
+            raise Bug("The server has no socket.")
+        config = uvicorn.Config(
+            create_app(self._context, self._access, self.port),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            timeout_graceful_shutdown=1,
+        )
+        server = UvicornServer(config)
+        serving = asyncio.create_task(server.serve(sockets=[self._socket]))
+        try:
+            await self._context.host.recover()
+            await asyncio.shield(serving)
+        finally:
+            server.should_exit = True
+            await serving
+            await self._context.host.close()
 
 
 def _send_file(page: Path, path: str) -> Response:

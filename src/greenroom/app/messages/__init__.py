@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from importlib.resources import files
 from typing import Final, TypeAlias
 
@@ -26,7 +27,7 @@ class MessageCatalogue:
 
     def table(self, name: str, language: str) -> Phrases:
         """Return a table of messages in a language: that of the process if it is empty, English if it is unknown."""
-        code = (language or _Language.code).partition("-")[0]
+        code = (language or current_language()).partition("-")[0]
         code = code if code in LANGUAGES else LANGUAGES[0]
         if code not in self._tables:
             file = files(self._package) / f"{self._stem}{code}.toml"
@@ -48,14 +49,22 @@ class _Language:
     code = LANGUAGES[0]
 
 
+_TASK_LANGUAGE: Final = ContextVar("language", default="")
+
+
 def set_language(language: str) -> None:
     """Set the language of all messages that do not name one."""
     _Language.code = language
 
 
+def set_task_language(language: str) -> None:
+    """Set the language of messages in the current asyncio task, as of one request; empty for that of the process."""
+    _TASK_LANGUAGE.set(language)
+
+
 def current_language() -> str:
-    """Return the language of this process's messages."""
-    return _Language.code
+    """Return the language of messages: that of the task if it has one, else that of this process."""
+    return _TASK_LANGUAGE.get() or _Language.code
 
 
 def count_things(noun: str, count: int) -> str:
@@ -67,11 +76,11 @@ def render_message(key: str, values: Mapping[str, object]) -> str:
     """Return a message with its values, or the key itself if there is no such message."""
     table, _, name = key.partition(".")
     try:
-        template = MESSAGES.table(table, _Language.code)[name]
+        template = MESSAGES.table(table, "")[name]
     except KeyError:
         return key
     words = {
-        name: MESSAGES.table(f"{name}s", _Language.code).get(str(values[name]), values[name])
+        name: MESSAGES.table(f"{name}s", "").get(str(values[name]), values[name])
         for name in ("noun", "state")
         if name in values
     }

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Final
+import asyncio
+import os
+import sys
+import webbrowser
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from greenroom.app.context import AppContext
-from greenroom.app.runtime import Runtime
-from greenroom.cli.context import Invocation
+from greenroom.app.messages import translate
+from greenroom.cli.context import Invocation, render_command
+from greenroom.cli.exit_codes import Exit
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.ports.installation import how_to_install
+
+if TYPE_CHECKING:
+    from greenroom.http.server import Server
 
 DEFAULT_PORT: Final = 8760
 SERVER_PACKAGES: Final = frozenset({"fastapi", "pydantic", "starlette", "uvicorn"})
@@ -20,29 +26,51 @@ SERVER_PACKAGES: Final = frozenset({"fastapi", "pydantic", "starlette", "uvicorn
 async def serve(
     cli: Invocation,
     *,
-    port: Annotated[int, typer.Option("--port", metavar="PORT", help="The port on this machine.")] = DEFAULT_PORT,
+    port: Annotated[
+        int, typer.Option("--port", metavar="PORT", min=0, max=65_535, help="The port; 0 takes a free one.")
+    ] = DEFAULT_PORT,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="A loopback address of this machine.")
+    ] = "127.0.0.1",
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
-) -> None:
+) -> Exit:
     """Serve the page and the HTTP API on this machine.
 
-    Runs that you start on the page run in this process. Ctrl-C ends it; `greenroom serve` resumes them.
+    It prints a link that logs your browser in once; run it again for a new link. Runs that you start on the page run in
+    this process. Ctrl-C ends it, and the next `greenroom serve` resumes them.
 
     Examples:
       greenroom serve
       greenroom serve --port 9000 --no-open
 
-    Exit codes: 0; 2; 3.
+    Exit codes: 0 a link to the server that runs already; 2; 3; 130.
     """
-    run_server = _load_server()
-    cli.progress.note(f"http://127.0.0.1:{port}/")
-    await run_server(cli.app, cli.runtime, port)
+    server = _make_server(cli)
+    is_first = server.bind(host, port, render_command(cli, "serve", "--port", "0"))
+    link = server.make_link()
+    cli.out.begin(link=link, port=server.port)
+    (cli.out.show if cli.setup.quiet else cli.progress.note)(translate("server.link", link=link))
+    if not is_first:
+        cli.progress.note(translate("server.already_served"))
+    if not no_open and cli.is_attended and _has_browser():
+        await asyncio.to_thread(webbrowser.open, link)
+    if is_first:
+        known = {"home": cli.home, "folder": cli.app.root, "sandbox": cli.app.sandbox_tier}
+        cli.progress.note(translate("server.works_on", **known), style="dim")
+        await server.run()
+    return cli.out.result("ok", Exit.DONE, link=link, port=server.port)
 
 
-def _load_server() -> Callable[[AppContext, Runtime, int], Awaitable[None]]:
+def _has_browser() -> bool:
+    """Whether a browser with windows can be opened. One in the terminal would cover the link."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _make_server(cli: Invocation) -> Server:
     try:
-        from greenroom.http.server import run_server
+        from greenroom.http.server import Server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in SERVER_PACKAGES:
             raise
         raise WorldFault("server.extra_missing", command=how_to_install("server")) from None
-    return run_server
+    return Server(cli.app, cli.runtime, cli.home)
