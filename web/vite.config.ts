@@ -2,7 +2,7 @@ import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
 
 // `./go web` proxies to the `greenroom serve` that runs; its Host and Origin checks see its own address.
-const server = process.env.GREENROOM_SERVER ?? 'http://127.0.0.1:8340';
+const server = process.env.GREENROOM_SERVER ?? 'http://127.0.0.1:8760';
 const proxy = {
   target: server,
   changeOrigin: true,

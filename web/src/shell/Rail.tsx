@@ -59,7 +59,7 @@ function Settings({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => 
         <span>{t('shell.settings')}</span>
       </Popover.Trigger>
       <Popover.Portal>
-        <Popover.Content className="popover" side="right" align="end" sideOffset={8} collisionPadding={8}>
+        <Popover.Content className="popover" aria-label={t('shell.settings')} side="right" align="end" sideOffset={8} collisionPadding={8}>
           <div className="stack">
             <div className="stack-tight">
               <h2>{t('shell.language')}</h2>

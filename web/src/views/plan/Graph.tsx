@@ -1,4 +1,4 @@
-import { Handle, Panel, Position, ReactFlow, ReactFlowProvider, useNodesInitialized, useReactFlow, type Edge, type Node, type NodeProps } from '@xyflow/react';
+import { Handle, Panel, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Edge, type Node, type NodeProps } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -33,14 +33,15 @@ function Flow({ stages }: { stages: Stage[] }) {
   const structure = structureOf(boxes);
   const places = useMemo(() => new Map(place(boxes).map((box) => [box.id, box])), [structure]);
   const nodes = useMemo(() => boxes.map((box) => makeNode(box, places.get(box.id), sel, opened)), [boxes, places, sel, opened]);
-  const edges = useMemo(() => makeEdges(boxes), [boxes]);
+  const edges = useMemo(() => makeEdges(boxes, sel), [boxes, sel]);
   const fit = useCallback(() => void flow.fitView({ ...FIT, duration: hasReducedMotion() ? 0 : 150 }), [flow]);
   useKey('f', fit);
-  const isMeasured = useNodesInitialized();
   const count = nodes.length;
   useEffect(() => {
-    if (isMeasured && !wasMoved.current) void flow.fitView(FIT);
-  }, [isMeasured, count, flow]);
+    if (wasMoved.current) return;
+    const frame = requestAnimationFrame(() => void flow.fitView(FIT));
+    return () => cancelAnimationFrame(frame);
+  }, [count, flow]);
   const open = (id: string) => setOpened((before) => (before.has(id) ? new Set([...before].filter((other) => other !== id)) : new Set([...before, id])));
   return (
     <ReactFlow
@@ -87,12 +88,14 @@ function makeNode(box: Box, at: Placed | undefined, sel: string, opened: Readonl
   return { ...base, type: 'subtask', data: { subtask: first, isSelected: sel === `subtask:${first.id}` } };
 }
 
-function makeEdges(boxes: Box[]): Edge[] {
+/** Of very many boxes only the edges of the selected one are drawn. */
+function makeEdges(boxes: Box[], sel: string): Edge[] {
+  const isDrawn = (need: string, id: string) => boxes.length <= 100 || sel === `subtask:${need}` || sel === `subtask:${id}`;
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const isCritical = (box: Box | undefined) => box?.members.some((subtask) => subtask.is_critical) ?? false;
   return boxes.flatMap((box) =>
     box.needs
-      .filter((need) => byId.has(need))
+      .filter((need) => byId.has(need) && isDrawn(need, box.id))
       .map((need) => ({
         id: `${need}>${box.id}`,
         source: need,

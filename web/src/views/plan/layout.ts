@@ -65,8 +65,8 @@ export function place(boxes: Box[]): Placed[] {
     offset = Math.max(...own.map((box) => box.column)) + 1;
   }
   const columns: Box[][] = [];
-  for (const box of boxes) (columns[box.column] ??= []).push(box);
-  const bends = boxes.length <= GROUPED_ABOVE ? addBends(boxes, byId, columns) : new Set<string>();
+  for (const box of boxes) (columns[box.column] ??= []).push({ ...box, needs: [...box.needs] });
+  const bends = boxes.length <= GROUPED_ABOVE ? addBends(columns.flat(), byId, columns) : new Set<string>();
   const tallest = Math.max(...columns.map((column) => Math.min(column.length, wrapAt(column.length))));
   sortColumns(columns, tallest);
   const placed: Placed[] = [];
@@ -106,7 +106,7 @@ function sortColumns(columns: Box[][], tallest: number): void {
 function addBends(boxes: Box[], byId: Map<string, Box>, columns: Box[][]): Set<string> {
   const bends = new Set<string>();
   for (const box of boxes)
-    for (const need of box.needs) {
+    for (const [index, need] of box.needs.entries()) {
       let source = need;
       for (let column = (byId.get(need)?.column ?? box.column) + 1; column < box.column; column++) {
         const id = `${need}>${column}`;
@@ -114,6 +114,7 @@ function addBends(boxes: Box[], byId: Map<string, Box>, columns: Box[][]): Set<s
         bends.add(id);
         source = id;
       }
+      box.needs[index] = source;
     }
   return bends;
 }

@@ -16,9 +16,11 @@ export function RunView({ run }: { run: string }) {
   const { t } = useTranslation();
   const address = useAddress();
   const detail = useRun(run);
-  const tab = tabs.find((item) => item.name === address.tab) ?? tabs[0];
+  const first = detail.data && detail.data.subtasks === 0 ? 'activity' : 'plan';
+  const tab = tabs.find((item) => item.name === (address.tab || first)) ?? tabs[0];
   return (
     <div className="run">
+      {!detail.data && <h1 className="sr">{run}</h1>}
       <Loaded read={detail} lines={3}>
         {(data) => (
           <>
