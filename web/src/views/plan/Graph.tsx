@@ -11,9 +11,9 @@ import { AgentName, Button, Duration, Money, StateSign } from '../../ui';
 import { HEIGHT, makeBoxes, place, structureOf, WIDTH, type Box, type Placed } from './layout';
 
 type SubtaskNode = Node<{ subtask: Subtask; isSelected: boolean }, 'subtask'>;
-type GroupNode = Node<{ box: Box; isOpen: boolean }, 'group'>;
+type GroupNode = Node<{ box: Box; isOpen: boolean }, 'bundle'>;
 const FIT = { padding: 0.08, maxZoom: 1 };
-const NODE_TYPES = { subtask: memo(SubtaskBox), group: memo(GroupBox) };
+const NODE_TYPES = { subtask: memo(SubtaskBox), bundle: memo(GroupBox) };
 
 export function Graph(props: { stages: Stage[] }) {
   return (
@@ -60,10 +60,10 @@ function Flow({ stages }: { stages: Stage[] }) {
       proOptions={{ hideAttribution: true }}
       deleteKeyCode={null}
       disableKeyboardA11y
-      onMoveStart={(event) => {
+      onMove={(event) => {
         if (event) wasMoved.current = true;
       }}
-      onNodeClick={(_, node) => (node.type === 'group' ? open(node.id) : select(`subtask:${node.id}`))}
+      onNodeClick={(_, node) => (node.type === 'bundle' ? open(node.id) : select(`subtask:${node.id}`))}
       aria-label={t('plan.graph')}
     >
       <Panel position="bottom-right" className="row">
@@ -84,7 +84,7 @@ function Flow({ stages }: { stages: Stage[] }) {
 function makeNode(box: Box, at: Placed | undefined, sel: string, opened: ReadonlySet<string>): SubtaskNode | GroupNode {
   const [first] = box.members;
   const base = { id: box.id, position: { x: at?.x ?? 0, y: at?.y ?? 0 }, width: WIDTH, height: HEIGHT, focusable: false };
-  if (box.group || !first) return { ...base, type: 'group', data: { box, isOpen: opened.has(box.id) } };
+  if (box.group || !first) return { ...base, type: 'bundle', data: { box, isOpen: opened.has(box.id) } };
   return { ...base, type: 'subtask', data: { subtask: first, isSelected: sel === `subtask:${first.id}` } };
 }
 
@@ -161,7 +161,7 @@ function GroupBox({ data: { box, isOpen } }: NodeProps<GroupNode>) {
         <strong className="cut grow">{box.group}</strong>
         <span className="num">{t('plan.subtasks', { count: box.members.length })}</span>
       </span>
-      <span className="row wrap">
+      <span className="row wrap node-counts">
         {[...counts].map(([state, count]) => (
           <StateSign key={state} state={state} word={`${format.number(count)} ${t(`state.${state}`)}`} />
         ))}
