@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.messages import translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.toolset.policy import open_user_rules
 from greenroom.core.base.errors import make_refusal
+from greenroom.core.base.ids import TeamId
 from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
-from greenroom.core.state.approval import Approval, ApprovalScope
+from greenroom.core.state.approval import Approval, ApprovalAnswered, ApprovalScope
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import CONFIRM_UNVERIFIED, SETTLE_CONFLICT
 
@@ -22,6 +23,9 @@ SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("r", "run"), "run"),
     **dict.fromkeys(("a", "always"), "always"),
 }
+if TYPE_CHECKING:
+    from greenroom.app.runtime import Runtime
+
 MAX_QUESTION_CHARS: Final = 300  # characters of a question in a refusal
 EDIT_PREFIX: Final = re.compile(r"\A(?:e|edit)(?::\s*|\s+|$)", re.IGNORECASE)
 
@@ -147,3 +151,18 @@ def make_answer(
             "bad_answer", translate("control.not_yes_or_no", text=text), translate("control.give_reason")
         )
     return AnswerApproval(approval_id=name, answer="approved", reason=reason, scope=scope)
+
+
+async def find_answer(runtime: Runtime, team: TeamId, name: str) -> ApprovalAnswered | None:
+    """Return the answer to a request that is not open any more; None if it was withdrawn. The newest events are read
+    first."""
+    begin, size = (await runtime.log.head(team)).version, 500
+    while begin:
+        end, begin = begin, max(0, begin - size)
+        async for logged_event in runtime.events(team, after=begin):
+            if isinstance(logged_event.event, ApprovalAnswered) and logged_event.event.approval_id == name:
+                return logged_event.event
+            if logged_event.version >= end:
+                break
+        size *= 4
+    return None

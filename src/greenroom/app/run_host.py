@@ -1,10 +1,13 @@
-"""Host runs in this process: follow each until it is at rest, and continue after a restart those that were not."""
+"""Host runs in this process: follow each until it is at rest, and continue after a restart those that were not.
+
+The last part says which verbs a person can use on a run now.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -13,20 +16,33 @@ import msgspec
 
 from greenroom.app.approvals import pending_approvals
 from greenroom.app.context import AppContext
+from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.conversation.chat import fail_idle_tasks
+from greenroom.app.library.run_result import REFUSING_FACTORIES
 from greenroom.app.messages import translate
+from greenroom.app.organisation.phrases import ORGANISATION_KIT
+from greenroom.app.runs.apply_change import APPLIED_STATES
+from greenroom.app.runs.workspaces import find_change
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import RecordFile, home_folder
+from greenroom.app.task_status import read_status
 from greenroom.app.team_host import TeamHost
-from greenroom.core.base.errors import Bug, GreenroomError, RunsElsewhere, make_refusal
+from greenroom.core.base.errors import Bug, GreenroomError, RefusedError, RunsElsewhere, make_refusal
 from greenroom.core.base.ids import TaskId, TeamId
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.executor import LiveEvent
+from greenroom.core.ports.workspace import WorkspaceFault
+from greenroom.core.rules.intents import CancelTask
 from greenroom.core.state.step import Step
+from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.team import Team
+from greenroom.core.state.team_state import TeamState
 
 SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
 HOSTED_FILE: Final = "server/hosted.json"
+
+CANCEL_TIMEOUT_S: Final = 20.0
+"""How long to wait for cancelled steps to end before reporting that they still run."""
 
 HostedListener: TypeAlias = Callable[[TeamId, Step, LiveEvent], None]
 
@@ -46,6 +62,22 @@ async def work_until_settled(runtime: Runtime, host: TeamHost, team: TeamId) -> 
         if is_at_rest or (before == host.sync.version and all(status.is_settled for status in statuses)):
             await fail_idle_tasks(runtime, team)
             return tasks
+
+
+async def cancel_tasks(runtime: Runtime, team: TeamId, tasks: Sequence[TaskId]) -> bool:
+    """Cancel tasks, wherever the team runs. Return whether they have ended; else some steps still run."""
+    head, left = (await runtime.log.head(team)).version, set(tasks)
+    await runtime.ask(team, *(CancelTask(task_id=task) for task in tasks))
+    try:
+        async with asyncio.timeout(CANCEL_TIMEOUT_S):
+            async for logged_event in runtime.events(team, after=head, follow=True):
+                if isinstance(logged_event.event, TaskEnded):
+                    left.discard(logged_event.event.task_id)
+                if not left:
+                    break
+    except TimeoutError:
+        return False
+    return True
 
 
 @record
@@ -88,7 +120,11 @@ class RunHost:
         if team in self._hosted:
             return
         self.check_folder((await self._app.runtime.state(team)).team)
-        host = await self._app.runtime.start(team)
+        try:
+            host = await self._app.runtime.start(team)
+        except BaseException:
+            await self._app.runtime.stop(team)  # a new run is owned before it starts
+            raise
         if team in self._hosted:  # two requests at once
             return
         self._hosted[team] = asyncio.create_task(self._follow(team, host), name=f"run {team}")
@@ -162,3 +198,59 @@ class RunHost:
             return evolve(file, runs={**others, team: str(self._app.root)} if is_hosted else others)
 
         self._file.change(update)
+
+
+# ----------------------------------------------------------------------------------------------------------- the verbs
+
+CHANGE_VERBS: Final = ("apply", "branch", "discard", "undo")
+
+
+async def list_refusals(app: AppContext, host: RunHost, team: TeamId) -> dict[str, str]:
+    """Return each verb with why it cannot be used on a run now; an empty sentence if it can."""
+    state, holder = await app.runtime.state(team), await app.runtime.log.holder(team)
+    over, kit = "" if state.tasks else "over", state.team.kit
+    is_paused = state.team.paused is not None or any(task.paused is not None for task in state.tasks.values())
+    working = "runs" if holder is not None else ""
+    codes = {
+        "pause": over or ("paused" if is_paused else ""),
+        "resume": over or ("" if is_paused and holder else working or _refuse_start(state)),
+        "cancel": over,
+        "send": over,
+        "fork": "",
+        "rewind": "program" if kit in REFUSING_FACTORIES else working and "pause_first",
+    }
+    if kit in CHANGING_RUNS:
+        codes |= await _refuse_change(app, state.team, working and "pause_first")
+    else:
+        codes |= dict.fromkeys(CHANGE_VERBS, "no_worktree")
+    refusals = {verb: translate(f"actions.{code}") if code else "" for verb, code in codes.items()}
+    if not refusals["resume"] and holder is None:
+        try:
+            host.check_folder(state.team)
+        except RefusedError as refusal:
+            refusals["resume"] = str(refusal)
+    return refusals
+
+
+def _refuse_start(state: TeamState) -> str:
+    if state.team.kit in REFUSING_FACTORIES:
+        return "program"
+    statuses = [read_status(state, task) for task in state.tasks]
+    if all(status is not None and status.state == "waiting" for status in statuses):
+        return "answer_first"
+    return "organisation" if state.team.kit == ORGANISATION_KIT else ""
+
+
+async def _refuse_change(app: AppContext, team: Team, working: str) -> dict[str, str]:
+    try:
+        change = await find_change(team, app.steps)
+        applied = [entry.state in APPLIED_STATES for entry in await change.workspace.list_applied(change.run)]
+    except WorkspaceFault:
+        return dict.fromkeys(CHANGE_VERBS, "no_repository")
+    nothing = "no_change" if change.tip == change.snapshot.commit else ""
+    return {
+        "apply": nothing or working or ("applied" if any(applied) else ""),
+        "branch": nothing or working,
+        "discard": working,
+        "undo": "" if any(applied) else "not_applied",
+    }

@@ -21,7 +21,10 @@ from greenroom.app.conversation.start import (
 )
 from greenroom.app.memories import find_memory_items
 from greenroom.app.messages import translate
+from greenroom.app.settings.home import home_folder
 from greenroom.app.settings.schema import LimitSettings
+from greenroom.app.teams.analysis import TeamAnalyst
+from greenroom.app.teams.metrics import measure_past_merges, measure_past_runs
 from greenroom.app.teams.team_file import RoutingTeam, find_team_file, list_team_items, read_team
 from greenroom.app.toolset.custom import check_new_servers as meet
 from greenroom.app.toolset.mcp import list_server_items
@@ -33,6 +36,9 @@ from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.records import evolve, record
 from greenroom.core.ports.tool import BUILT_IN
 from greenroom.core.state.step import SIDE_EFFECTS, StoredMedia
+from greenroom.teamwork.conflicts import CODE_STRATEGIES
+from greenroom.teamwork.plan import Plan, PlanFault
+from greenroom.teamwork.plan_text import parse_plan_text
 
 if TYPE_CHECKING:
     from greenroom.app.agents.discovery import Agents
@@ -298,3 +304,37 @@ def describe_left_out(untrusted: Sequence[TrustEntry], command: str = TRUST_COMM
         if names:
             sentences.append(translate(key, names=", ".join(names), command=command))
     return sentences
+
+
+# -------------------------------------------------------------------------------------------------- the plan of a team
+
+Parse: TypeAlias = Callable[[str], Plan]
+"""Reads the text of a plan. Raises `PlanFault`, with the line, if it cannot be used."""
+
+
+async def open_analyst(
+    app: AppContext, model: str = "", *, note: Notify, warn: Notify, limits: Limits | None = None
+) -> TeamAnalyst:
+    """Return the analyst of the current workspace. Raise `RefusedError` if teams are off."""
+    await app.model_session.find_local_servers()
+    strategy, known = app.settings.team.conflict_strategy, (*CODE_STRATEGIES, "human")
+    if strategy not in known:
+        warn(translate("plan.unknown_strategy", value=strategy, known=", ".join(known)))
+    home = home_folder(app.home)
+    measured, past = await measure_past_runs(app, home), await measure_past_merges(app, home)
+    return TeamAnalyst(app, model=model, measured=measured, past=past, notify=note, limits=limits)
+
+
+def make_parser(analyst: TeamAnalyst, old: Plan | None = None) -> Parse:
+    """Return the parser of an edited plan. With the `old` plan of a run, only the subtasks can change."""
+
+    def parse(text: str) -> Plan:
+        plan = parse_plan_text(text, analyst.names, analyst.settings)
+        if isinstance(plan, PlanFault):
+            raise plan
+        for key in ("request", "on_failure", "max_concurrent"):
+            if old is not None and getattr(plan, key) != getattr(old, key):
+                raise PlanFault("plan.only_subtasks", key=key)
+        return plan
+
+    return parse

@@ -10,7 +10,7 @@ from greenroom.app.lookup import resolve_id
 from greenroom.app.teams.replan import build_replan
 from greenroom.cli.commands import plan
 from greenroom.cli.context import Invocation
-from greenroom.cli.interactive.plan_review import Parse
+from greenroom.app.run_plan import Parse
 from greenroom.teamwork.plan import Plan
 from greenroom.testing.scripted import Cue
 from tests.cli.commands.conftest import Script

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import hashlib
+import itertools
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final
 
 from greenroom.abilities.protocols.calls import BadSchema, build_argument_checker
 from greenroom.abilities.tools.commands import NAME as COMMAND
+from greenroom.abilities.tools.files.tools import FileEdits, PatchArguments, RewriteArguments, patch_bytes, rewrite_bytes
+from greenroom.abilities.tools.files.write import NewContent
 from greenroom.abilities.tools.read_output import present_text
 from greenroom.app.messages import translate
 from greenroom.app.team_host import TeamHost
@@ -28,8 +33,9 @@ from greenroom.app.toolset.redaction import MASK, NO_REDACTION, SecretRedactor, 
 from greenroom.app.toolset.toolbox import ToolObserver
 from greenroom.core.base.errors import ModelFault, WorldFault
 from greenroom.core.base.ids import AgentId
-from greenroom.core.base.records import Data, encode, evolve
+from greenroom.core.base.records import Data, encode, evolve, record
 from greenroom.core.ports.executor import Outcome, StepContext
+from greenroom.core.ports.files import FileFault
 from greenroom.core.ports.tool import Policy, PolicyDecision, Target, ToolCard, ToolExecutor
 from greenroom.core.rules.draft import SYSTEM
 from greenroom.core.rules.intents import AnswerApproval
@@ -42,6 +48,7 @@ from greenroom.policy.decision import escape_unprintable, render_full_command
 MAX_ARGUMENT_CHARS: Final = 4_000
 MAX_ARGUMENT_LINES: Final = 60
 MAX_REASON_CHARS: Final = 300
+MAX_PREVIEW_LINES: Final = 2_000
 
 
 def describe_request(step: Step) -> str:
@@ -85,6 +92,48 @@ def render_arguments(targets: Sequence[Target], arguments: Data) -> str:
     rendered = "\n".join(f"  | {escape_unprintable(line)}" for line in lines[:MAX_ARGUMENT_LINES])
     more = len(lines) > MAX_ARGUMENT_LINES or len(rendered) > MAX_ARGUMENT_CHARS
     return f"\n{rendered[:MAX_ARGUMENT_CHARS]}" + (translate("decision.cut") if more else "")
+
+
+@record
+class CallPreview:
+    """What a call touches, and what an edit would change, as a patch."""
+
+    files: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    diff: str = ""
+
+
+async def preview_call(
+    targets: Sequence[Target], step: Step, read: Callable[[str], Awaitable[bytes | None]]
+) -> CallPreview:
+    """Preview a call before a person decides about it. `read` returns a file as the agent has it, None without one."""
+    by_kind = {kind: tuple(target.value for target in targets if target.kind == kind) for kind in ("path", "host")}
+    patches = list[str]()
+    try:
+        for file, edit in _list_edits(step):
+            before = await read(file)
+            after = (await asyncio.to_thread(edit, before)).content
+            texts = [(content or b"").decode(errors="replace").splitlines() for content in (before, after)]
+            names = (f"a/{file}" if before is not None else "/dev/null", f"b/{file}")
+            lines = itertools.islice(difflib.unified_diff(*texts, *names, lineterm=""), MAX_PREVIEW_LINES)
+            patches.append("".join(f"{line}\n" for line in lines))
+    except (FileFault, ModelFault) as fault:  # the call would fail for the same reason
+        patches.append(f"{fault}\n")
+    return CallPreview(files=by_kind["path"], hosts=by_kind["host"], diff="".join(patches))
+
+
+def _list_edits(step: Step) -> list[tuple[str, Callable[[bytes | None], NewContent]]]:
+    """Return each file that a call would edit, and how."""
+    match step.work.executor:
+        case "rewrite":
+            whole = read_arguments(RewriteArguments, step)
+            return [(whole.file, partial(rewrite_bytes, whole.file, whole.content))]
+        case "patch":
+            asked = read_arguments(PatchArguments, step)
+            changes = asked.files or (FileEdits(file=asked.file, edits=asked.edits),)
+            return [(change.file, partial(patch_bytes, change.file, change.edits)) for change in changes]
+        case _:
+            return []
 
 
 STRICTNESS: Final = ("allow", "notify", "ask", "deny")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,6 +16,7 @@ from greenroom.app.library.run_result import REFUSING_FACTORIES, refuse_program_
 from greenroom.app.lookup import TaskReference, resolve_id
 from greenroom.app.messages import current_language, translate
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
+from greenroom.app.run_host import cancel_tasks
 from greenroom.app.runs.workspaces import RewindPoint, find_rewind_point, list_rewind_points, open_workspace, rewind_run
 from greenroom.app.runs.workspaces import tell_run as tell_rewound
 from greenroom.app.toolset.pipeline import answer_pending
@@ -46,15 +46,11 @@ from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.start import ask_trust, new_limits
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import TaskId, TeamId
-from greenroom.core.rules.intents import CancelTask, PauseTask, PauseTeam, ResumeTask, ResumeTeam
-from greenroom.core.state.task import TaskEnded
+from greenroom.core.rules.intents import PauseTask, PauseTeam, ResumeTask, ResumeTeam
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 from greenroom.runs.verdict import COMMIT_KEY
 from greenroom.testing.demo import ASKING_KIT, DEMO_KIT
-
-CANCEL_TIMEOUT_S: Final = 20.0
-"""How long to wait for cancelled steps to end before reporting that they still run."""
 
 
 async def pause(
@@ -94,25 +90,10 @@ async def cancel(cli: Invocation, name: Id) -> Exit:
     Exit codes: 0; 2; 3.
     """
     reference = await resolve_id(cli.runtime, name)
-    head = (await cli.runtime.log.head(reference.team)).version
-    tasks = _open_tasks(await cli.runtime.state(reference.team, head), reference)
-    await cli.runtime.ask(reference.team, *(CancelTask(task_id=task) for task in tasks))
-    is_ended = True
-    try:
-        async with asyncio.timeout(CANCEL_TIMEOUT_S):
-            await _wait_until_over(cli, reference.team, head, set(tasks))
-    except TimeoutError:
-        is_ended = False
+    tasks = _open_tasks(await cli.runtime.state(reference.team), reference)
+    is_ended = await cancel_tasks(cli.runtime, reference.team, tasks)
     cli.out.show(translate("control.cancelled" if is_ended else "control.cancelling", tasks=", ".join(tasks)))
     return cli.out.result("cancelled" if is_ended else "cancelling", Exit.DONE, team=reference.team, tasks=list(tasks))
-
-
-async def _wait_until_over(cli: Invocation, team: TeamId, version: int, tasks: set[TaskId]) -> None:
-    async for logged_event in cli.runtime.events(team, after=version, follow=True):
-        if isinstance(logged_event.event, TaskEnded):
-            tasks.discard(logged_event.event.task_id)
-        if not tasks:
-            return
 
 
 def _open_tasks(state: TeamState, reference: TaskReference) -> tuple[TaskId, ...]:

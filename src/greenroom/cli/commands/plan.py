@@ -11,6 +11,7 @@ import typer
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
+from greenroom.app.run_plan import make_parser
 from greenroom.app.settings.home import create_file
 from greenroom.app.teams.analysis import TeamProposal, complete_plan, refuse_disabled
 from greenroom.app.teams.integration import IntegratedResult, describe_result, integrate_results, plan_follow_up
@@ -23,7 +24,6 @@ from greenroom.cli.interactive.plan_review import (
     TeamChoice,
     edit_plan,
     keep_draft,
-    make_parser,
     open_analyst,
     read_named_file,
     render_proposal,

@@ -9,27 +9,28 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
+from greenroom.app import run_plan
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import shorten_names, translate
+from greenroom.app.run_plan import Parse, make_parser
 from greenroom.app.teams.analysis import TeamAnalyst, TeamProposal
-from greenroom.app.teams.metrics import measure_past_merges, measure_past_runs
 from greenroom.app.teams.start import name_members
 from greenroom.cli.context import Invocation
 from greenroom.cli.options import RunOptions, TypedRequest, read_request
 from greenroom.cli.render.output import PIPE_WIDTH, Column, Console, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
-from greenroom.cli.start import ask_trust
+from greenroom.cli.start import ask_trust, warn
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import WorldFault, make_refusal
-from greenroom.teamwork.conflicts import CODE_STRATEGIES
 from greenroom.teamwork.plan import Estimate, Phase, Plan, PlanFault, PlannerKind, Range
-from greenroom.teamwork.plan_text import parse_plan_text, render_plan_text
+from greenroom.teamwork.plan_text import render_plan_text
 
 COLUMNS: Final = (
     Column(name="subtask"),
@@ -47,19 +48,12 @@ PlannerOption: TypeAlias = Annotated[
     PlannerKind | None, typer.Option("--planner", metavar="WHO", help="Who plans: auto, rules, model or manager.")
 ]
 MAX_FILE_BYTES: Final = 1_000_000
-Parse: TypeAlias = Callable[[str], Plan]
-"""Reads the text of a plan. Raises `PlanFault`, with the line, if it cannot be used."""
 
 
 async def open_analyst(cli: Invocation, model: str = "") -> TeamAnalyst:
     """Return the analyst of the current workspace. Raise `RefusedError` if teams are off."""
-    await cli.app.model_session.find_local_servers()
-    strategy, known = cli.app.settings.team.conflict_strategy, (*CODE_STRATEGIES, "human")
-    if strategy not in known:
-        cli.progress.note(translate("plan.unknown_strategy", value=strategy, known=", ".join(known)), style="yellow")
-    measured = await measure_past_runs(cli.app, cli.home)
-    past, note = await measure_past_merges(cli.app, cli.home), lambda text: cli.progress.note(text, style="dim")
-    return TeamAnalyst(cli.app, model=model, measured=measured, past=past, notify=note)
+    note = partial(cli.progress.note, style="dim")
+    return await run_plan.open_analyst(cli.app, model, note=note, warn=warn(cli))
 
 
 def read_named_file(path: Path) -> str:
@@ -75,21 +69,6 @@ def read_named_file(path: Path) -> str:
     except UnicodeDecodeError as error:
         why = translate("plan.not_utf8", byte=error.start)
     raise make_refusal("unreadable", translate("plan.unreadable", path=path, why=why))
-
-
-def make_parser(analyst: TeamAnalyst, old: Plan | None = None) -> Parse:
-    """Return the parser of an edited plan. With the `old` plan of a run, only the subtasks can change."""
-
-    def parse(text: str) -> Plan:
-        plan = parse_plan_text(text, analyst.names, analyst.settings)
-        if isinstance(plan, PlanFault):
-            raise plan
-        for key in ("request", "on_failure", "max_concurrent"):
-            if old is not None and getattr(plan, key) != getattr(old, key):
-                raise PlanFault("plan.only_subtasks", key=key)
-        return plan
-
-    return parse
 
 
 # --------------------------------------------------------------------------------------------------------- the display
