@@ -66,18 +66,22 @@ async def work_until_settled(runtime: Runtime, host: TeamHost, team: TeamId) -> 
 
 async def cancel_tasks(runtime: Runtime, team: TeamId, tasks: Sequence[TaskId]) -> bool:
     """Cancel tasks, wherever the team runs. Return whether they have ended; else some steps still run."""
-    head, left = (await runtime.log.head(team)).version, set(tasks)
+    head = (await runtime.log.head(team)).version
     await runtime.ask(team, *(CancelTask(task_id=task) for task in tasks))
     try:
         async with asyncio.timeout(CANCEL_TIMEOUT_S):
-            async for logged_event in runtime.events(team, after=head, follow=True):
-                if isinstance(logged_event.event, TaskEnded):
-                    left.discard(logged_event.event.task_id)
-                if not left:
-                    break
+            await _wait_until_over(runtime, team, head, set(tasks))
     except TimeoutError:
         return False
     return True
+
+
+async def _wait_until_over(runtime: Runtime, team: TeamId, version: int, tasks: set[TaskId]) -> None:
+    async for logged_event in runtime.events(team, after=version, follow=True):
+        if isinstance(logged_event.event, TaskEnded):
+            tasks.discard(logged_event.event.task_id)
+        if not tasks:
+            return
 
 
 @record

@@ -135,6 +135,7 @@ async def plan_run(
     in_worktree: bool = False,
     team_file: str = "",
     is_replayed: bool = False,
+    caps: LimitSettings | None = None,
     note: Notify,
     trust_command: str = TRUST_COMMAND,
 ) -> RunPlan:
@@ -171,10 +172,10 @@ async def plan_run(
         participants = evolve(participants, members=members, workspace=str(app.root))
     writing_tools = {tool.name for tool in toolbox or () if tool.card.group in WRITING_GROUPS}
     for name in participants.models:
-        refuse_unpriced(provisions.get_model(name), settings.limits.limits)
+        refuse_unpriced(provisions.get_model(name), (caps or settings.limits).limits)
     return RunPlan(
         participants=let_others_join_later(participants),
-        caps=settings.limits,
+        caps=caps or settings.limits,
         language=settings.language,
         is_replayed=is_replayed,
         writers=tuple(name for name, spec in participants.members if writing_tools.intersection(spec.tools)),

@@ -191,3 +191,12 @@ class RunFigures:
             case _:
                 pass
         self.began_at, self.at = self.began_at or event.at, event.at
+
+
+def format_duration(millis: int) -> str:
+    """Format a duration."""
+    if millis < 60_000:
+        return f"{millis / 1000:.1f}s"
+    minutes, rest = divmod(millis // 1000, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"

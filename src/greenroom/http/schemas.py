@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 T = TypeVar("T")
 
@@ -12,6 +12,8 @@ RunState = Literal[
     "working", "waiting", "paused", "limit", "provider", "idle", "stopped", "finished", "failed", "cancelled", "damaged"
 ]
 VerdictState = Literal["verified", "failed", "unverified"]
+Verb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo", "send"]
+InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
 class Fields(BaseModel):
@@ -72,3 +74,234 @@ class Session(Fields):
     model: str
     model_hint: str = ""
     sandbox: str
+
+
+class Input(BaseModel):
+    """The base of what is taken. An unknown field is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunInput(Input):
+    """A new run. With `plan`, the text of a confirmed plan, a team does it; else one agent.
+
+    With `confirm_checks`, the person approves the checks that the proposal showed.
+    """
+
+    request: str = Field(min_length=1, max_length=20_000)
+    plan: str = Field("", max_length=200_000)
+    agent: str = Field("", max_length=200)
+    model: str = Field("", max_length=200)
+    question: bool = False
+    tests_may_change: bool = False
+    allow_unverified: bool = False
+    confirm_checks: bool = False
+    cost_limit: float | None = Field(None, gt=0, le=10_000)
+    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
+
+
+class PlanInput(Input):
+    """A request to plan, or the edited text of a plan to check."""
+
+    request: str = Field("", max_length=20_000)
+    text: str = Field("", max_length=200_000)
+    model: str = Field("", max_length=200)
+
+
+class PlannedPart(Fields):
+    """A subtask of a proposed plan."""
+
+    id: str
+    name: str
+    duty: str
+    agent: str
+    needs: list[str]
+    writes: list[str]
+    seconds: float
+    phase: int
+    is_critical: bool
+
+
+class Span(Fields):
+    """Between two values."""
+
+    low: float
+    high: float
+
+
+class Proposal(Fields):
+    """A plan before it starts: what kind of work it is, whether a team is worth it, what it takes, and its text."""
+
+    types: list[str]
+    classified_by: str
+    is_team: bool
+    reason: str
+    notes: list[str]
+    parts: list[PlannedPart]
+    critical_path: list[str]
+    seconds: Span
+    tokens: Span
+    cost: Span | None
+    gain: float
+    model: str
+    text: str
+    checks: list[str] = []
+
+
+class VerbInput(Input):
+    """What some verbs need: the version of a fork, the branch, the message of the commit, or a text.
+
+    With `now`, a pause interrupts steps. With `force`, work that is not applied is discarded, or an undo makes a new
+    commit. The limits are those of a run that resumes.
+    """
+
+    version: int | None = Field(None, ge=1)
+    branch: str = Field("", max_length=200)
+    message: str = Field("", max_length=4_000)
+    now: bool = False
+    confirm_governing: bool = False
+    force: bool = False
+    cost_limit: float | None = Field(None, gt=0, le=10_000)
+    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
+
+
+class VerbResult(Fields):
+    """What a verb did, in one sentence. `run` is the new run of a fork. Conflicting files are `clashes`."""
+
+    done: bool
+    message: str
+    hint: str = ""
+    run: str | None = None
+    commit: str = ""
+    clashes: list[str] = []
+
+
+class MessageInput(Input):
+    """A message of the person to an agent, or to all that work on the run. `answers` names the message it replies to.
+
+    `sender` is one of an organisation's people, if there are several.
+    """
+
+    text: str = Field(min_length=1, max_length=100_000)
+    to: str = Field("", max_length=200)
+    answers: str = Field("", max_length=200)
+    sender: str = Field("", max_length=200)
+
+
+class InboxItem(Fields):
+    """Something that waits for a person: an approval, a question, a plan, a conflict or a message."""
+
+    run: str
+    run_title: str
+    id: str
+    kind: InboxKind
+    agent: str
+    subtask: str = ""
+    question: str
+    why: str = ""
+    call: str = ""
+    tool: str = ""
+    files: list[str] = []
+    hosts: list[str] = []
+    diff: str = ""
+    rule: str = ""
+    release: str = ""
+    choices: list[str] = []
+    asked_at: int
+    expires_at: int | None = None
+    is_running: bool = True
+
+
+class AnswerInput(Input):
+    """An answer. A question, a plan and a conflict take `text`; a permission takes `decision` and its `scope`."""
+
+    decision: Literal["approved", "denied"] = "approved"
+    scope: Literal["once", "run", "always"] = "once"
+    rule: str = Field("", max_length=2_000)
+    text: str = Field("", max_length=100_000)
+
+
+class Receipt(Fields):
+    """The result of one check, before and after the change."""
+
+    check: str
+    outcome: str
+    before: str = ""
+    passed: int = 0
+    failing: list[str] = []
+    seconds: float = 0
+    log: str = ""
+
+
+class ChangedFile(Fields):
+    """A file of a change, and the agents that wrote it."""
+
+    path: str
+    before: str = ""
+    kind: str
+    added: int = 0
+    removed: int = 0
+    is_binary: bool = False
+    is_test: bool = False
+    agents: list[str] = []
+
+
+class Change(Fields):
+    """The change of a run: the verdict with its receipts first, then the files."""
+
+    at: int
+    state: Literal["none", "open", "ready", "applied", "discarded"]
+    sentence: str
+    verdict: VerdictState | None = None
+    reasons: list[str] = []
+    notes: list[str] = []
+    receipts: list[Receipt] = []
+    files: list[ChangedFile] = []
+    base: str = ""
+    tip: str = ""
+    commit: str = ""
+    conflicts: int = 0
+
+
+class FileDiff(Fields):
+    """The unified diff of one file. A large one is cut."""
+
+    path: str
+    text: str
+    is_cut: bool = False
+
+
+class BlameLine(Fields):
+    """Who wrote a line: the step, its agent and the message of its commit."""
+
+    line: int
+    commit: str
+    agent: str = ""
+    step: str = ""
+    subtask: str = ""
+    message: str = ""
+
+
+class Conflict(Fields):
+    """A file that two subtasks changed: its three panes, and which rung of the ladder merged it and why."""
+
+    id: str
+    path: str
+    state: str
+    rung: str
+    why: str
+    left_subtask: str = ""
+    right_subtask: str = ""
+    base: str = ""
+    left: str = ""
+    right: str = ""
+    result: str = ""
+    dropped: list[str] = []
+    approval: str = ""
+
+
+class Text(Fields):
+    """A text, with its media type."""
+
+    text: str
+    media_type: str = "text/plain"

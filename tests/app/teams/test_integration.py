@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from greenroom.cli.render.integration import _describe_conflict
+from greenroom.app.teams.integration_report import _describe_conflict
 from greenroom.core.base.ids import AgentId, StepId, SubtaskId, TaskId, ThreadId
 from greenroom.core.base.records import Data
 from greenroom.core.state.step import Step, Work

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from greenroom.app.lookup import resolve_id
+from greenroom.app.run_plan import Parse
 from greenroom.app.teams.replan import build_replan
 from greenroom.cli.commands import plan
 from greenroom.cli.context import Invocation
-from greenroom.app.run_plan import Parse
 from greenroom.teamwork.plan import Plan
 from greenroom.testing.scripted import Cue
 from tests.cli.commands.conftest import Script

@@ -16,7 +16,7 @@ from greenroom.adapters.git.refs import find_ref, is_ancestor, parse_commit_info
 from greenroom.adapters.git.repository import Repository
 from greenroom.core.base.errors import translate
 from greenroom.core.base.records import record
-from greenroom.core.ports.workspace import BlameLine, WorkspaceFault
+from greenroom.core.ports.workspace import BlameLine, CommitInfo, WorkspaceFault
 
 FULL_HASH: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 BINARY_PROBE_BYTES: Final = 8000
@@ -161,3 +161,37 @@ async def _may_contain(repository: Repository, entry: JournalEntry, origin: Line
 async def _read_message(repository: Repository, commit: str) -> str:
     found_commit = await repository.objects.read_commit(commit)
     return found_commit.message if found_commit is not None else ""
+
+
+async def blame_file(repository: Repository, base: str, tip: str, path: str) -> list[BlameLine]:
+    """Return the origin of each line of a file in a commit. Lines that are older than `base` have no step."""
+    name = f"{tip}:{path}"
+    if not await repository.objects.find(name):
+        raise WorkspaceFault("name", "git.no_file", path=path, root=str(repository.root))
+    out = await repository.plain_git.run("blame", "--porcelain", f"{base}..{tip}", "--", path)
+    rows = os.fsdecode(out).split("\n")
+    lines, commit, steps = list[BlameLine](), "", dict[str, CommitInfo | None]()
+    for row in rows:
+        if row.startswith("\t"):
+            lines.append(BlameLine(commit=commit, text=row[1:], step=steps.get(commit)))
+        elif row == "boundary":
+            steps[commit] = None
+        elif FULL_HASH.fullmatch(row.partition(" ")[0]) and row.count(" ") >= 2:
+            commit = row.partition(" ")[0]
+            if commit not in steps:
+                steps[commit] = parse_commit_info(await _read_message(repository, commit))
+    return lines
+
+
+async def list_writers(repository: Repository, base: str, tip: str) -> dict[str, list[CommitInfo]]:
+    """Return the steps that changed each file between two commits, newest first."""
+    words = ("log", "-z", "--no-merges", "--no-renames", "--name-only", "--format=%x01%H", f"{base}..{tip}")
+    found, info = dict[str, list[CommitInfo]](), None
+    for field in os.fsdecode(await repository.plain_git.run(*words)).split("\0"):
+        text = field.strip("\n")
+        if text.startswith("\x01"):
+            info = parse_commit_info(await _read_message(repository, text[1:41]))
+            text = text.partition("\n")[2]
+        if text and info is not None:
+            found.setdefault(text, []).append(info)
+    return found

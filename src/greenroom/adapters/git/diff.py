@@ -33,20 +33,25 @@ async def list_deltas(repository: Repository, base: str, tip: str) -> Sequence[F
     ]
 
 
-async def read_diff(repository: Repository, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES) -> Diff:
-    """Return the changes between two commits, with renames. The diff text is only made if `limit` is above zero."""
+async def read_diff(
+    repository: Repository, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES, paths: Sequence[str] = ()
+) -> Diff:
+    """Return the changes between two commits, or of these `paths`, with renames. The diff text is only made if `limit`
+    is above zero."""
     pair = (await resolve_commit(repository, base), await resolve_commit(repository, tip))
+    if paths:
+        return await _build_diff(repository, pair, limit, paths)
     if (*pair, limit) not in repository.diffs:
         repository.diffs.clear()  # the same pair is often requested several times in a row
         repository.diffs[*pair, limit] = await _build_diff(repository, pair, limit)
     return repository.diffs[*pair, limit]
 
 
-async def _build_diff(repository: Repository, pair: tuple[str, str], limit: int) -> Diff:
+async def _build_diff(repository: Repository, pair: tuple[str, str], limit: int, paths: Sequence[str] = ()) -> Diff:
     if pair[0] == pair[1]:
         return Diff(changes=(), text="", cut=False)
     words = (*DIFF_OPTIONS, "--raw", "--numstat", *(("-p",) if limit else ()), "-z", "-M", "--no-abbrev")
-    facts, _, text = (await repository.plain_git.run("diff-tree", *words, *pair)).partition(b"\0\0")
+    facts, _, text = (await repository.plain_git.run("diff-tree", *words, *pair, "--", *paths)).partition(b"\0\0")
     fields = split_names(facts)
     changes, links, end = _parse_changes(fields)
     counts = _parse_counts(fields[end:])

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from greenroom.adapters.git import diff
 from greenroom.adapters.git.apply import apply, write_tree_with
-from greenroom.adapters.git.blame import blame
+from greenroom.adapters.git.blame import blame, blame_file, list_writers
 from greenroom.adapters.git.commit import branch, check_branch_name, check_can_commit, commit, find_hook_files
 from greenroom.adapters.git.files import lock, translate_disk_errors
 from greenroom.adapters.git.ignored_files import IgnoredFiles
@@ -284,8 +284,8 @@ class GitWorkspace:
         await update_refs(repository, {name: f"delete {name}" for name, _, _ in await list_refs(repository, prefix)})
         return kept_run
 
-    async def diff(self, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES) -> Diff:
-        return await diff.read_diff(self._repository, base, tip, limit=limit)
+    async def diff(self, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES, paths: Sequence[str] = ()) -> Diff:
+        return await diff.read_diff(self._repository, base, tip, limit=limit, paths=paths)
 
     async def patch(self, base: str, tip: str) -> bytes:
         return await diff.read_patch(self._repository, base, tip)
@@ -335,6 +335,14 @@ class GitWorkspace:
 
     async def blame(self, path: str, line: int) -> BlameLine | None:
         return await blame(self._repository, path, line)
+
+    async def blame_file(self, base: str, tip: str, path: str) -> Sequence[BlameLine]:
+        base, tip = await resolve_commit(self._repository, base), await resolve_commit(self._repository, tip)
+        return await blame_file(self._repository, base, tip, path)
+
+    async def list_writers(self, base: str, tip: str) -> Mapping[str, Sequence[CommitInfo]]:
+        base, tip = await resolve_commit(self._repository, base), await resolve_commit(self._repository, tip)
+        return await list_writers(self._repository, base, tip)
 
     async def _run_exclusively(self, work: Coroutine[None, None, T]) -> T:
         """Run `work` under the lock, after recovering interrupted entries. Finish it even if the caller is cancelled.

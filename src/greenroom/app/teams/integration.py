@@ -410,3 +410,18 @@ async def check_conflict_answer(
         left, right = records[0].subtasks
         choices = translate("conflicts.choices_without", left=left, right=right, run=state.team.team_id)
         raise make_refusal("bad_answer", str(fault), choices) from None
+
+
+async def list_conflicts(app: AppContext, state: TeamState, steps: Sequence[Step]) -> Sequence[ConflictRecord]:
+    """Return the conflicts of a team run in these steps. Those of subtasks whose work is lost are left out."""
+    stage = await find_stage(app.runtime, state)
+    lost = {part.subtask_id for part in stage.subtasks if part.state in LOST_STATES} if stage is not None else set()
+    return collect_conflicts(steps, lost)
+
+
+async def read_conflict(fetch: Callable[[str], Awaitable[bytes]], found: ConflictRecord) -> Data:
+    """Return a record with the contents of its files instead of their blobs."""
+    merge = await load_merge(fetch, found)
+    contents = (merge.file.base, merge.file.left, merge.file.right, merge.content)
+    base, *versions, result = [None if content is None else content.decode(errors="replace") for content in contents]
+    return {**to_full_dict(found), "original": base, "versions": versions, "result": result}

@@ -13,9 +13,16 @@ from typing import Final
 
 from greenroom.abilities.protocols.calls import BadSchema, build_argument_checker
 from greenroom.abilities.tools.commands import NAME as COMMAND
-from greenroom.abilities.tools.files.tools import FileEdits, PatchArguments, RewriteArguments, patch_bytes, rewrite_bytes
+from greenroom.abilities.tools.files.tools import (
+    FileEdits,
+    PatchArguments,
+    RewriteArguments,
+    patch_bytes,
+    rewrite_bytes,
+)
 from greenroom.abilities.tools.files.write import NewContent
 from greenroom.abilities.tools.read_output import present_text
+from greenroom.abilities.tools.tool import read_arguments
 from greenroom.app.messages import translate
 from greenroom.app.team_host import TeamHost
 from greenroom.app.threads import was_abandoned
@@ -113,9 +120,9 @@ async def preview_call(
         for file, edit in _list_edits(step):
             before = await read(file)
             after = (await asyncio.to_thread(edit, before)).content
-            texts = [(content or b"").decode(errors="replace").splitlines() for content in (before, after)]
-            names = (f"a/{file}" if before is not None else "/dev/null", f"b/{file}")
-            lines = itertools.islice(difflib.unified_diff(*texts, *names, lineterm=""), MAX_PREVIEW_LINES)
+            old, new = ((content or b"").decode(errors="replace").splitlines() for content in (before, after))
+            first = f"a/{file}" if before is not None else "/dev/null"
+            lines = itertools.islice(difflib.unified_diff(old, new, first, f"b/{file}", lineterm=""), MAX_PREVIEW_LINES)
             patches.append("".join(f"{line}\n" for line in lines))
     except (FileFault, ModelFault) as fault:  # the call would fail for the same reason
         patches.append(f"{fault}\n")

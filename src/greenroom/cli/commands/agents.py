@@ -24,6 +24,7 @@ from greenroom.app.conversation.start import ASSISTANT
 from greenroom.app.first_request import FirstRequest, RequestContext, build_first_request
 from greenroom.app.messages import translate
 from greenroom.app.run_plan import add_built_in
+from greenroom.app.task_status import format_duration
 from greenroom.app.teams.metrics import ProfileMetrics, read_metrics
 from greenroom.app.teams.profiles import Profiles
 from greenroom.app.text_reader import TextReader
@@ -32,7 +33,6 @@ from greenroom.app.workspace import current_folder, find_workspace_root
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.team import format_duration
 from greenroom.cli.render.words import shorten
 from greenroom.core.base.records import encode, evolve, to_full_dict
 from greenroom.core.state.spec import Cooperation

@@ -17,6 +17,7 @@ from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.runs.report import build_report
 from greenroom.app.runs.workspaces import find_change
+from greenroom.app.task_status import format_duration
 from greenroom.app.teams.report import count_subtasks
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
@@ -27,7 +28,7 @@ from greenroom.cli.options import complete_id
 from greenroom.cli.render.output import Column, Console, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.progress import LineProgress, Progress
 from greenroom.cli.render.questions import PersonLeft
-from greenroom.cli.render.team import TeamHistory, format_duration, read_history
+from greenroom.cli.render.team import TeamHistory, read_history
 from greenroom.cli.render.team_progress import find_last_score, find_team_stage
 from greenroom.core.base.errors import GreenroomError, make_refusal
 from greenroom.core.base.ids import TeamId

@@ -14,21 +14,19 @@ from rich.text import Text
 
 from greenroom.app.lookup import resolve_id
 from greenroom.app.messages import translate
-from greenroom.app.teams.integration import LOST_STATES, find_open_conflicts
-from greenroom.app.teams.report import find_stage
+from greenroom.app.teams.integration import find_open_conflicts, list_conflicts, read_conflict
+from greenroom.app.teams.integration_report import name_progress, render_dropped
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import open_editor
 from greenroom.cli.options import Id
-from greenroom.cli.render.integration import name_progress, render_dropped
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
-from greenroom.core.base.records import Data, encode, to_full_dict
+from greenroom.core.base.records import encode
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.teamwork.conflicts import (
     ConflictRecord,
     FileMerge,
-    collect_conflicts,
     has_markers,
     list_panes,
 )
@@ -62,10 +60,8 @@ async def conflicts(cli: Invocation, name: Id) -> Exit:
     team = (await resolve_id(cli.runtime, name)).team
     state = await cli.runtime.state(team)
     waiting = find_open_conflicts(state)
-    stage = await find_stage(cli.runtime, state)
-    lost = {part.subtask_id for part in stage.subtasks if part.state in LOST_STATES} if stage is not None else set()
-    known = collect_conflicts(await cli.app.steps(team), lost)
-    cli.out.listing("conflict", [await _read_fields(cli, found) for found in known])
+    known = await list_conflicts(cli.app, state, await cli.app.steps(team))
+    cli.out.listing("conflict", [await read_conflict(cli.app.blob, found) for found in known])
     if not known:
         cli.progress.note(translate("conflicts.none", team=team))
     elif cli.out.is_text:
@@ -85,14 +81,6 @@ async def conflicts(cli: Invocation, name: Id) -> Exit:
     if left < len(waiting) and await cli.runtime.log.holder(team) is None:
         cli.progress.note(translate("approvals.not_running", command=render_command(cli, "resume", team)))
     return cli.out.result("waiting" if left else "ok", Exit.WAITING if left else Exit.DONE, team=team, waiting=left)
-
-
-async def _read_fields(cli: Invocation, found: ConflictRecord) -> Data:
-    """Return a record with the contents of its files instead of their blobs."""
-    merge = await load_merge(cli.app.blob, found)
-    contents = (merge.file.base, merge.file.left, merge.file.right, merge.content)
-    base, *versions, result = [None if content is None else content.decode(errors="replace") for content in contents]
-    return {**to_full_dict(found), "original": base, "versions": versions, "result": result}
 
 
 def _make_row(found: ConflictRecord) -> list[Text]:

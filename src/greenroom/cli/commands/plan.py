@@ -15,6 +15,7 @@ from greenroom.app.run_plan import make_parser
 from greenroom.app.settings.home import create_file
 from greenroom.app.teams.analysis import TeamProposal, complete_plan, refuse_disabled
 from greenroom.app.teams.integration import IntegratedResult, describe_result, integrate_results, plan_follow_up
+from greenroom.app.teams.integration_report import render_markdown, render_text
 from greenroom.app.teams.replan import build_replan, read_plan
 from greenroom.cli.commands.run import start_team
 from greenroom.cli.context import Invocation, invoke, render_command
@@ -42,7 +43,6 @@ from greenroom.cli.options import (
     read_apply_mode,
     read_request,
 )
-from greenroom.cli.render.integration import render_markdown, render_text
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import PersonLeft, ask_line
 from greenroom.core.base.errors import RefusedError, make_refusal

@@ -24,6 +24,7 @@ from greenroom.app.runs.report import RunReport, build_report
 from greenroom.app.runs.workspaces import find_change, open_workspace, refuse_large_folder
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.teams.integration import describe_result, integrate_results
+from greenroom.app.teams.integration_report import render_summary
 from greenroom.app.teams.start import LEAD, create_planned_run
 from greenroom.cli.commands.change import apply as apply_change
 from greenroom.cli.commands.change import branch as branch_change
@@ -52,7 +53,6 @@ from greenroom.cli.options import (
     read_request,
 )
 from greenroom.cli.render.conversation import RunView
-from greenroom.cli.render.integration import render_summary
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.progress import NestedOutput
 from greenroom.cli.render.questions import PersonLeft, ask_line

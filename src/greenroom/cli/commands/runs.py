@@ -16,7 +16,7 @@ from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
 from greenroom.app.runs.report import AgentPlan, find_agent_plans
-from greenroom.app.task_status import read_status
+from greenroom.app.task_status import format_duration, read_status
 from greenroom.app.teams.report import count_subtasks, describe_missing, find_stage
 from greenroom.app.teams.team_file import measure_routing
 from greenroom.cli.context import Invocation, render_command
@@ -28,7 +28,6 @@ from greenroom.cli.render.output import Column, FittedTable, event_fields, make_
 from greenroom.cli.render.progress import event_text
 from greenroom.cli.render.team import (
     TeamHistory,
-    format_duration,
     read_history,
     render_history,
     task_title,

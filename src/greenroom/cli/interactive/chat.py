@@ -32,6 +32,7 @@ from greenroom.app.messages import translate
 from greenroom.app.run_plan import RunPlan, describe_limits
 from greenroom.app.settings import values
 from greenroom.app.settings.schema import LimitSettings
+from greenroom.app.task_status import format_duration
 from greenroom.app.team_host import watch_steps
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
@@ -41,7 +42,7 @@ from greenroom.cli.interactive.report import describe_turn_cost, explain_turn, t
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import DeferredDisplay
 from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT, disable_echo
-from greenroom.cli.render.team import TeamHistory, format_duration, read_history
+from greenroom.cli.render.team import TeamHistory, read_history
 from greenroom.cli.render.words import shorten
 from greenroom.cli.start import warn
 from greenroom.core.base.amounts import Limits

@@ -17,7 +17,7 @@ from greenroom.app.organisation.inbox import kind_of
 from greenroom.app.organisation.people import sort_oldest_first
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
 from greenroom.app.runtime import LoggedEvent, Runtime
-from greenroom.app.task_status import RunFigures, TaskStatus, read_status
+from greenroom.app.task_status import RunFigures, TaskStatus, format_duration, read_status
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.words import (
     EVENT_WORDS,
@@ -190,15 +190,6 @@ async def read_history(runtime: Runtime, team: TeamId, at: int | None = None) ->
             break
         history.add(logged_event)
     return history
-
-
-def format_duration(millis: int) -> str:
-    """Format a duration."""
-    if millis < 60_000:
-        return f"{millis / 1000:.1f}s"
-    minutes, rest = divmod(millis // 1000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m{rest:02}s"
 
 
 AGENT_COLUMNS: Final = (

@@ -373,8 +373,8 @@ class Workspace(Protocol):
         A run with unapplied work needs `discard`; a run that still has a worktree is a *state* fault.
         """
 
-    async def diff(self, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES) -> Diff:
-        """Return the changes between two commits."""
+    async def diff(self, base: str, tip: str, *, limit: int = MAX_DIFF_BYTES, paths: Sequence[str] = ()) -> Diff:
+        """Return the changes between two commits, or only those of these paths."""
 
     async def patch(self, base: str, tip: str) -> bytes:
         """Return the changes as a complete patch for `git apply`."""
@@ -425,6 +425,12 @@ class Workspace(Protocol):
 
     async def blame(self, path: str, line: int) -> BlameLine | None:
         """Return the origin of a line of the current file, or None if there is none."""
+
+    async def blame_file(self, base: str, tip: str, path: str) -> Sequence[BlameLine]:
+        """Return the origin of each line of a file in the commit `tip`. Older lines than `base` have no step."""
+
+    async def list_writers(self, base: str, tip: str) -> Mapping[str, Sequence[CommitInfo]]:
+        """Return the steps that changed each file from `base` to `tip`, newest first."""
 
 
 @record

@@ -9,8 +9,8 @@ from typing import Final, TypeAlias
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, format_dollars
 from greenroom.app.messages import count_things, shorten_names, to_one_line, translate
 from greenroom.app.runs.report import render_receipt
+from greenroom.app.task_status import format_duration
 from greenroom.app.teams.integration import IntegratedResult, ProfileContribution, WriteSetRecord
-from greenroom.cli.render.team import format_duration
 from greenroom.core.base.records import Data
 from greenroom.teamwork.conflicts import ConflictRecord
 from greenroom.teamwork.validation import ValidationIssue

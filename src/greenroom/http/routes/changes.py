@@ -1,0 +1,312 @@
+"""The change of a run: its verdict and receipts, its files, who wrote their lines, its conflicts, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Final, cast
+
+from fastapi import APIRouter, Query
+
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, TEAM_RUN
+from greenroom.app.messages import count_things, to_one_line, translate
+from greenroom.app.messages.findings import explain_reason, render_finding
+from greenroom.app.runs.apply_change import (
+    APPLIED_STATES,
+    ApplyOptions,
+    ChangeResult,
+    apply_change,
+    branch_change,
+    check_discard,
+    discard_change,
+    list_governing,
+    refuse_no_commit,
+    save_only_memories,
+    undo_change,
+)
+from greenroom.app.runs.report import RunReport, build_report
+from greenroom.app.runs.workspaces import RunChange, find_change, find_last_commits
+from greenroom.app.teams.integration import (
+    find_open_conflicts,
+    integrate_results,
+    list_conflicts,
+    read_conflict,
+)
+from greenroom.app.teams.integration_report import render_markdown
+from greenroom.core.base.errors import make_refusal
+from greenroom.core.base.ids import StepId, TeamId
+from greenroom.core.ports.checks import CheckResult
+from greenroom.core.ports.workspace import MAIN_THREAD, CommitInfo, PathChange, WorkspaceFault
+from greenroom.core.state.step import Step
+from greenroom.core.state.team_state import TeamState
+from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.schemas import (
+    BlameLine,
+    Change,
+    ChangedFile,
+    Conflict,
+    FileDiff,
+    Page,
+    Receipt,
+    Text,
+    VerbInput,
+    VerbResult,
+)
+from greenroom.runs.discovery import is_check_setup, is_test
+from greenroom.runs.verdict import DELIVER, find_base_report, read_report
+from greenroom.teamwork.conflicts import ConflictRecord
+
+MAX_FILE_DIFF_BYTES: Final = 400_000
+MAX_LOG_CHARS: Final = 400_000
+FilePath = Annotated[str, Query(min_length=1, max_length=4_000, description="A file of the change.")]
+
+router = APIRouter(tags=["changes"])
+
+
+def name_command(*words: str) -> str:
+    """Return a command line, for a hint."""
+    return f"`{' '.join(('greenroom', *words))}`"
+
+
+async def _find_change(
+    context: ServerContext, run: TeamId, at: int | None = None
+) -> tuple[TeamState, RunChange, Sequence[Step]]:
+    """Return the change of a run at a version, and the steps that had ended by then."""
+    state = await context.reader.read(run, at)
+    if state.team.kit not in CHANGING_RUNS:
+        raise make_refusal("no_such_change", translate("change.no_change", team=run))
+    steps = [step for step in await context.app.steps(run) if at is None or step.ended_in <= at]
+    change = await find_change(state.team, context.app.steps)
+    if at is not None:
+        change = replace(change, tip=find_last_commits(steps)[MAIN_THREAD] or change.snapshot.commit)
+    return state, change, steps
+
+
+@router.get("/runs/{run}/change")
+async def read_change(context: Context, run: RunPath, at: At = None) -> Change:
+    """Return the change of a run: the verdict with its receipts first, then the files, changed tests first."""
+    state, change, steps = await _find_change(context, run, at)
+    report = await build_report(change, steps)
+    writers = await change.workspace.list_writers(change.snapshot.commit, change.tip)
+    applied = [entry for entry in await change.workspace.list_applied(run) if entry.state in APPLIED_STATES]
+    conflicts = await list_conflicts(context.app, state, steps) if state.team.kit == TEAM_RUN else ()
+    files = [_make_file(entry, writers) for entry in report.diff.changes]
+    is_judged = bool(report.verdict.receipts) or not state.tasks
+    sentence = translate(f"states.{report.verdict.state}") if is_judged else translate("actions.not_judged")
+    return Change(
+        at=at or (await context.runtime.log.head(run)).version,
+        state="none" if not files else "open" if state.tasks else "applied" if applied else "ready",
+        sentence=sentence,
+        verdict=report.verdict.state if is_judged else None,
+        reasons=list(report.reasons),
+        notes=[render_finding(note) for note in report.verdict.notes],
+        receipts=_make_receipts(report, steps),
+        files=sorted(files, key=lambda file: not (file.is_test or is_check_setup(file.path))),
+        base=report.base,
+        tip=report.tip,
+        commit=applied[-1].commit if applied else "",
+        conflicts=len(conflicts),
+    )
+
+
+def _make_file(entry: PathChange, writers: Mapping[str, Sequence[CommitInfo]]) -> ChangedFile:
+    steps = (*writers.get(entry.path, ()), *writers.get(entry.before, ()))
+    return ChangedFile(
+        path=entry.path,
+        before=entry.before,
+        kind=entry.kind,
+        added=entry.added,
+        removed=entry.removed,
+        is_binary=entry.binary,
+        is_test=is_test(entry.path),
+        agents=list(dict.fromkeys(step.agent for step in steps if step.agent)),
+    )
+
+
+def _make_receipts(report: RunReport, steps: Sequence[Step]) -> list[Receipt]:
+    base, results = find_base_report(steps), _read_results(steps)
+    before = {entry.check: entry for entry in base.checks} if base is not None else {}
+    receipts = list[Receipt]()
+    for receipt in report.verdict.receipts:
+        result = results.get(receipt.check)
+        compared = result.compared if result is not None else None
+        receipts.append(
+            Receipt(
+                check=receipt.check,
+                outcome=receipt.outcome,
+                before=before[receipt.check].outcome if receipt.check in before else "",
+                passed=receipt.passed,
+                failing=[*compared.new, *compared.old] if compared is not None else [],
+                seconds=receipt.seconds,
+                log=receipt.check if result is not None and result.output else "",
+            )
+        )
+    return receipts
+
+
+def _read_results(steps: Sequence[Step]) -> dict[str, CheckResult]:
+    """Return the newest result of each check on what was delivered."""
+    reports = (read_report(step) for step in steps if step.work.executor == DELIVER)
+    return {entry.check: entry for report in reports if report is not None for entry in report.checks}
+
+
+@router.get("/runs/{run}/change/file")
+async def read_file_diff(context: Context, run: RunPath, path: FilePath, at: At = None) -> FileDiff:
+    """Return the unified diff of one file. A large one is cut."""
+    _, change, _ = await _find_change(context, run, at)
+    pair = change.snapshot.commit, change.tip
+    entries = (await change.workspace.diff(*pair, limit=0)).changes
+    entry = next((entry for entry in entries if entry.path == path), None)
+    if entry is None:
+        raise make_refusal("no_such_file", translate("actions.no_file", path=path))
+    paths = list(filter(None, (entry.before, path)))
+    diff = await change.workspace.diff(*pair, limit=MAX_FILE_DIFF_BYTES, paths=paths)
+    return FileDiff(path=path, text=diff.text, is_cut=diff.cut)
+
+
+@router.get("/runs/{run}/change/blame")
+async def blame_file(
+    context: Context, run: RunPath, path: FilePath, at: At = None, cursor: Cursor = "", limit: Limit = 100
+) -> Page[BlameLine]:
+    """Say for each line of a changed file which step wrote it. Older lines have no step."""
+    _, change, steps = await _find_change(context, run, at)
+    try:
+        origins = await change.workspace.blame_file(change.snapshot.commit, change.tip, path)
+    except WorkspaceFault as fault:
+        raise make_refusal("no_such_file", str(fault)) from None
+    subtasks = {step.step_id: str(step.subtask_id or "") for step in steps}
+    lines = [
+        BlameLine(
+            line=number,
+            commit=origin.commit,
+            agent=origin.step.agent if origin.step else "",
+            step=origin.step.step if origin.step else "",
+            subtask=subtasks.get(StepId(origin.step.step), "") if origin.step else "",
+            message=origin.step.summary if origin.step else "",
+        )
+        for number, origin in enumerate(origins, start=1)
+    ]
+    return cut_page(lines, limit, cursor)
+
+
+@router.get("/runs/{run}/change/log")
+async def read_check_log(
+    context: Context, run: RunPath, check: Annotated[str, Query(min_length=1, max_length=200)], at: At = None
+) -> Text:
+    """Return what a check printed. Of a long log, the end."""
+    _, _, steps = await _find_change(context, run, at)
+    result = _read_results(steps).get(check)
+    if result is None or not result.output:
+        raise make_refusal("no_such_log", translate("actions.no_log", check=check))
+    return Text(text=(await context.app.blob(result.output)).decode(errors="replace")[-MAX_LOG_CHARS:])
+
+
+@router.get("/runs/{run}/conflicts")
+async def read_conflicts(
+    context: Context, run: RunPath, at: At = None, cursor: Cursor = "", limit: Limit = 100
+) -> Page[Conflict]:
+    """List the conflicts of a team run with their versions, and which rung of the ladder merged each."""
+    state = await context.reader.read(run, at)
+    if state.team.kit != TEAM_RUN:
+        return Page(items=[], total=0)
+    steps = [step for step in await context.app.steps(run) if at is None or step.ended_in <= at]
+    known = await list_conflicts(context.app, state, steps)
+    waiting = {
+        record.digest: approval.approval_id for approval, records in find_open_conflicts(state) for record in records
+    }
+    page = cut_page(known, limit, cursor)
+    rows = [await _make_conflict(context, found, waiting.get(found.digest, "")) for found in page.items]
+    return Page(items=rows, next=page.next, total=page.total)
+
+
+async def _make_conflict(context: ServerContext, found: ConflictRecord, approval: str) -> Conflict:
+    fields = await read_conflict(context.app.blob, found)
+    left, right = cast("Sequence[str | None]", fields["versions"])
+    return Conflict(
+        id=found.digest,
+        path=found.path,
+        state=found.state,
+        rung=found.rung,
+        why=found.why or found.description,
+        left_subtask=found.subtasks[0],
+        right_subtask=found.subtasks[1],
+        base=str(fields["original"] or ""),
+        left=left or "",
+        right=right or "",
+        result=str(fields["result"] or ""),
+        dropped=list(found.dropped_lines),
+        approval=approval,
+    )
+
+
+@router.get("/runs/{run}/report")
+async def read_report_of_team(context: Context, run: RunPath) -> Text:
+    """Return the integration report of a team run, as Markdown."""
+    result = await integrate_results(context.app, run)
+    return Text(text=render_markdown(result, context.app.settings.team.min_coverage), media_type="text/markdown")
+
+
+# --------------------------------------------------------------------------------------------- what becomes of a change
+
+
+async def change_run(context: ServerContext, run: TeamId, verb: str, body: VerbInput) -> VerbResult:
+    """Apply, branch, undo or discard the change of a run. What a person has to confirm is refused without it."""
+    _, change, _ = await _find_change(context, run)
+    match verb:
+        case "apply":
+            return await _apply(context, change, body)
+        case "branch":
+            if not body.branch.strip():
+                raise make_refusal("invalid_branch", translate("actions.no_branch"))
+            result = await branch_change(context.app, change, body.branch.strip())
+            message = translate("change.branched", name=body.branch.strip(), commit=result.commit[:10])
+        case "undo":
+            result = await undo_change(context.app, change, name_command, revert=body.force)
+            paths = ", ".join(map(to_one_line, result.paths)) or translate("actions.memories")
+            message = translate("change.undone", paths=paths)
+        case _:
+            check = await check_discard(context.app, change, name_command)
+            if check.warnings and not body.force:
+                raise make_refusal("not_sure", " ".join(check.warnings), translate("actions.confirm"))
+            await discard_change(change)
+            return VerbResult(done=True, message=translate("change.deleted", team=run))
+    return _make_result(result, message)
+
+
+async def _apply(context: ServerContext, change: RunChange, body: VerbInput) -> VerbResult:
+    if count := await save_only_memories(context.app, change, name_command):
+        return VerbResult(done=True, message=translate("memory.saved", memories=count_things("memory", count)))
+    commits = bool(change.snapshot.head)
+    if commits:
+        await refuse_no_commit(change, name_command)
+    governing = await list_governing(change)
+    if governing and not body.confirm_governing:
+        paths = ", ".join(map(to_one_line, governing))
+        raise make_refusal("governing", translate("change.governing", paths=paths), translate("actions.confirm"))
+    changed = await change.workspace.list_changed_hooks(change.snapshot.commit, change.tip)
+    options = ApplyOptions(message=body.message, commits=commits, hooks=not (commits and changed))
+    result = await apply_change(context.app, change, options)
+    files = count_things("file", len(result.paths))
+    if result.is_empty:
+        message = translate("change.already_there")
+    elif result.fault is not None:
+        message = translate("change.applied_uncommitted", files=files, fault=result.fault)
+    else:
+        key = f"change.applied{('', '_commit', '_commits')[min(result.commits, 2)]}"
+        message = translate(key, files=files, count=result.commits, commit=result.commit[:10])
+    return _make_result(result, message)
+
+
+def _make_result(result: ChangeResult, message: str) -> VerbResult:
+    if result.clashes is not None:
+        clashes = [f"{clash.path}: {explain_reason(clash.why)}" for clash in result.clashes.clashes]
+        return VerbResult(done=False, message=translate("change.conflict"), clashes=clashes)
+    hints = [
+        translate(f"change.{key}", paths=", ".join(map(to_one_line, paths)))
+        for key, paths in (
+            ("checked_with_uncommitted", result.uncommitted),
+            ("changed_since_checks", result.changed_since),
+        )
+        if paths
+    ]
+    return VerbResult(done=True, message=message, hint=" ".join(hints), commit=result.commit)

@@ -1,0 +1,506 @@
+"""Work: plan it, start it, and control, instruct and answer what runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from fastapi import APIRouter
+
+from greenroom.app.approvals import (
+    find_answer,
+    is_confirmation,
+    is_conflict,
+    is_plan,
+    keep_rule,
+    make_answer,
+    pending_approvals,
+    quote_question,
+)
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, CHAT, RUN, TEAM_RUN
+from greenroom.app.conversation.chat import list_team_models
+from greenroom.app.conversation.chat_input import build_message
+from greenroom.app.conversation.send import send_to_run
+from greenroom.app.conversation.start import create_single_task_team
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
+from greenroom.app.lookup import TaskReference
+from greenroom.app.messages import translate
+from greenroom.app.organisation.inbox import InboxMessage, find_unanswered
+from greenroom.app.organisation.input import find_mentions
+from greenroom.app.organisation.people import HumanAgent, find_person
+from greenroom.app.organisation.phrases import ORGANISATION_KIT
+from greenroom.app.run_host import cancel_tasks, list_refusals
+from greenroom.app.run_plan import (
+    WRITING_GROUPS,
+    describe_left_out,
+    list_untrusted,
+    make_parser,
+    open_analyst,
+    plan_run,
+)
+from greenroom.app.runs.capabilities import create_run
+from greenroom.app.runs.checks import FolderReader, open_choices, plan_project_checks, read_worktree_setup
+from greenroom.app.runs.workspaces import (
+    find_change,
+    find_rewind_point,
+    find_subtask_change,
+    list_rewind_points,
+    open_workspace,
+    refuse_large_folder,
+    rewind_run,
+    tell_run,
+)
+from greenroom.app.settings.schema import LimitSettings
+from greenroom.app.teams.analysis import TeamProposal
+from greenroom.app.teams.integration import check_conflict_answer
+from greenroom.app.teams.start import create_planned_run
+from greenroom.app.toolset.pipeline import CallPreview, preview_call
+from greenroom.app.toolset.policy import normalise_rule
+from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.core.base.errors import GreenroomError, RefusedError, StoreFault, WorldFault, make_refusal
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, TeamId
+from greenroom.core.base.records import evolve
+from greenroom.core.rules.draft import CLIENT, SYSTEM
+from greenroom.core.rules.intents import AnswerApproval, Intent, PauseTeam, ResumeTask, ResumeTeam, SetLimits
+from greenroom.core.state.approval import Approval
+from greenroom.core.state.step import Step
+from greenroom.core.state.team_state import TeamState
+from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.routes.changes import change_run
+from greenroom.http.routes.runs import make_row
+from greenroom.http.schemas import (
+    AnswerInput,
+    InboxItem,
+    InboxKind,
+    MessageInput,
+    Page,
+    PlanInput,
+    PlannedPart,
+    Proposal,
+    Run,
+    RunInput,
+    Span,
+    VerbInput,
+    VerbResult,
+)
+from greenroom.runs.workspace import RunFlags
+from greenroom.teamwork.plan_text import render_plan_text
+
+CONFLICT_CHOICES: Final = ("accept", "left", "right", "back", "drop")
+
+router = APIRouter(tags=["work"])
+
+
+# ----------------------------------------------------------------------------------------------------- plan and start
+
+
+@router.post("/plans")
+async def propose_plan(context: Context, body: PlanInput) -> Proposal:
+    """Plan a request, or check the edited text of a plan. Nothing starts; a model may be asked."""
+    app, notes = context.app, list[str]()
+    analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append)
+    if body.text:
+        proposal = analyst.assess(make_parser(analyst)(body.text))
+    else:
+        proposal = await analyst.propose(body.request)
+    left_out = describe_left_out(list_untrusted(app, app.root))
+    checks = plan_project_checks(app.root, sandboxed=app.may_run_checks).unapproved
+    return _make_proposal(
+        proposal, [*proposal.notes, *left_out], [f"{check.name}: {check.line} ({check.why})" for check in checks]
+    )
+
+
+def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) -> Proposal:
+    plan, estimate, critical = proposal.plan, proposal.analysis.estimate, set(proposal.critical_path)
+    phases = {name: phase.number for phase in proposal.phases for name in phase.subtasks}
+    spans = [Span(low=span.low, high=span.high) for span in (estimate.seconds, estimate.tokens)]
+    parts = [
+        PlannedPart(
+            id=part.id,
+            name=part.name,
+            duty=part.description,
+            agent=part.agent,
+            needs=list(part.dependencies),
+            writes=list(part.writes),
+            seconds=part.seconds,
+            phase=phases.get(part.id, 1),
+            is_critical=part.id in critical,
+        )
+        for part in plan.subtasks
+    ]
+    return Proposal(
+        types=list(proposal.analysis.task_types),
+        classified_by=proposal.analysis.source,
+        is_team=proposal.decision.is_team,
+        reason=proposal.decision.reason,
+        notes=notes,
+        parts=parts,
+        critical_path=list(proposal.critical_path),
+        seconds=spans[0],
+        tokens=spans[1],
+        cost=Span(low=estimate.cost.low, high=estimate.cost.high) if estimate.cost else None,
+        gain=estimate.gain,
+        model=proposal.model,
+        text=render_plan_text(plan) if plan.subtasks else "",
+        checks=checks,
+    )
+
+
+@router.post("/runs", status_code=201)
+async def start_run(context: Context, body: RunInput) -> Run:
+    """Start a run in this process: a team by a confirmed plan, or one agent."""
+    app, settings = context.app, context.app.settings
+    caps = evolve(
+        settings.limits, cost=body.cost_limit or settings.limits.cost, time=body.time_limit_s or settings.limits.time
+    )
+    wanted = RunFlags(
+        question=body.question, tests_may_change=body.tests_may_change, allow_unverified=body.allow_unverified
+    )
+    if body.confirm_checks:
+        _save_checks(context)
+    if body.plan:
+        notes = list[str]()
+        analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=caps.limits)
+        plan = analyst.assess(make_parser(analyst)(body.plan)).plan
+        await _prepare_folder(app.root)
+        team = await create_planned_run(app, analyst, plan, caps.limits, wanted)
+    else:
+        team = await _create_single(context, body, caps, wanted)
+    await context.host.start(team)
+    return await _read_row(context, team)
+
+
+def _save_checks(context: ServerContext) -> None:
+    """Approve the checks of the project that the person saw."""
+    plan = plan_project_checks(context.app.root, sandboxed=context.app.may_run_checks)
+    if plan.unapproved:
+        approved = [check for check in plan.run if check.name in plan.confirmed]
+        open_choices().save(context.app.root, [*approved, *plan.unapproved], plan.unapproved)
+
+
+async def _prepare_folder(root: Path) -> None:
+    await refuse_large_folder(root)
+    await (await open_workspace(root)).recover()
+
+
+async def _create_single(context: ServerContext, body: RunInput, caps: LimitSettings, wanted: RunFlags) -> TeamId:
+    """Create the run of one agent. A question gets no worktree and no tool that writes."""
+    app, notes = context.app, list[str]()
+    plan = await plan_run(
+        app,
+        agent=body.agent.strip(),
+        model=body.model.strip(),
+        in_worktree=not body.question,
+        note=notes.append,
+        caps=caps,
+    )
+    text, media = await plan.make_message(app, body.request, note=notes.append)
+    if plan.writers and not body.question:
+        await _prepare_folder(app.root)
+        setup = bool(read_worktree_setup(app.root, sandboxed=app.is_sandboxed).line)
+        return await create_run(
+            app.runtime,
+            plan.participants,
+            text,
+            typed=body.request,
+            media=media,
+            limits=caps.limits,
+            setup=setup,
+            wanted=wanted,
+        )
+    writing = {tool.name for tool in app.toolbox() if tool.card.group in WRITING_GROUPS}
+    members = tuple(
+        (name, evolve(spec, tools=tuple(tool for tool in spec.tools if tool not in writing)))
+        for name, spec in plan.participants.members
+    )
+    participants, limits = evolve(plan.participants, members=members), caps.limits
+    return await create_single_task_team(
+        app.runtime, RUN, participants, text, typed=body.request, media=media, limits=limits, wanted=wanted
+    )
+
+
+async def _read_row(context: ServerContext, team: TeamId) -> Run:
+    info = next(info for info in await context.runtime.log.streams() if info.stream == team)
+    return await make_row(context, info)
+
+
+# ------------------------------------------------------------------------------------------------------------ messages
+
+
+@router.post("/runs/{run}/messages")
+async def send_message(context: Context, run: RunPath, body: MessageInput) -> VerbResult:
+    """Send a message to an agent or a group of the run, or to all that work on it."""
+    state = await context.runtime.state(run)
+    if state.team.kit == ORGANISATION_KIT:
+        return await _send_as_person(context, state, body)
+    address = f"@{body.to} " if body.to and state.team.kit == TEAM_RUN else ""
+    delivery = await send_to_run(context.runtime, TaskReference(team=run), build_message(f"{address}{body.text}"))
+    if state.team.kit == CHAT:
+        await context.host.wake(run)
+    return VerbResult(done=True, message=translate("actions.sent", names=delivery.reader))
+
+
+async def _send_as_person(context: ServerContext, state: TeamState, body: MessageInput) -> VerbResult:
+    person = HumanAgent(context.runtime, state.team.team_id, find_person(state, body.sender.strip()))
+    if body.answers:
+        await _answer_letter(person, _find_letter(state, person.me, body.answers), body.text)
+        return VerbResult(done=True, message=translate("actions.answered"))
+    managers = sorted(name for name, agent in state.agents.items() if agent.spec.manager and agent.spec.kind != "human")
+    receiver = body.to or next(iter(managers), "")
+    if receiver in state.groups:
+        await person.send_to_group(GroupId(body.to), body.text, *map(AgentId, find_mentions(body.text, state.agents)))
+    else:
+        await person.ask(body.text, AgentId(receiver))
+    return VerbResult(done=True, message=translate("actions.sent", names=receiver))
+
+
+def _find_letter(state: TeamState, person: AgentId, name: str) -> InboxMessage:
+    found = next((item for item in find_unanswered(state, person) if item.message.message_id == name), None)
+    if found is None:
+        raise make_refusal("unknown_item", translate("actions.unknown_item", item=name))
+    return found
+
+
+async def _answer_letter(person: HumanAgent, letter: InboxMessage, text: str, *, failed: bool = False) -> None:
+    if letter.kind == "question":
+        await person.answer(letter, text)
+    else:
+        await person.finish(letter, text, failed=failed)
+
+
+# --------------------------------------------------------------------------------------------------------------- inbox
+
+
+@router.get("/inbox")
+async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) -> Page[InboxItem]:
+    """List what waits for a person in all runs, oldest first."""
+    items, toolbox = list[InboxItem](), None
+    for info in await context.runtime.log.streams():
+        if not info.head.version or (info.questions == 0 and info.owner is None):
+            continue
+        try:
+            state = await context.runtime.state(TeamId(info.stream))
+        except StoreFault:
+            continue  # the list of runs says that it is damaged
+        title = next((task.name for task in state.tasks.values()), state.team.name)
+        base = {"run": info.stream, "run_title": title, "is_running": info.owner is not None}
+        for approval in pending_approvals(state):
+            toolbox = toolbox or context.app.toolbox()
+            preview = await _preview(context, state, approval, toolbox)
+            items.append(_make_item(state, approval, preview).model_copy(update=base))
+        items += [item.model_copy(update=base) for item in _list_letters(state)]
+    return cut_page(sorted(items, key=lambda item: (item.asked_at, item.id)), limit, cursor)
+
+
+def _list_letters(state: TeamState) -> Iterator[InboxItem]:
+    people = [name for name, agent in state.agents.items() if agent.spec.kind == "human"]
+    letters = {item.message.message_id: item for person in people for item in find_unanswered(state, person)}
+    for letter in letters.values():
+        message = letter.message
+        if letter.kind != "approval":
+            yield InboxItem(
+                run="",
+                run_title="",
+                id=message.message_id,
+                kind="message",
+                agent=message.sender_id,
+                question=message.message,
+                asked_at=message.sent_at,
+            )
+
+
+def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> InboxItem:
+    step = state.steps[approval.step_id]
+    kind, arguments = find_kind(state, approval), dict(step.work.instruction_content or {})
+    stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
+    subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+    is_call = kind == "permission"
+    return InboxItem(
+        run="",
+        run_title="",
+        id=approval.approval_id,
+        kind=kind,
+        agent=approval.agent_id,
+        subtask=subtask.name if subtask is not None else "",
+        question=quote_question(approval, confirmation=True) if kind == "confirmation" else approval.question,
+        why=str(arguments.get("why", "")) if is_call else "",
+        call=str(arguments.get("script") or json.dumps(arguments, ensure_ascii=False, indent=2)) if is_call else "",
+        tool=step.work.executor if is_call else "",
+        files=list(preview.files),
+        hosts=list(preview.hosts),
+        diff=preview.diff,
+        rule=approval.grant,
+        release=approval.release,
+        choices=list(CONFLICT_CHOICES) if kind == "conflict" else [],
+        asked_at=approval.asked_at,
+        expires_at=approval.expires_at,
+    )
+
+
+def find_kind(state: TeamState, approval: Approval) -> InboxKind:
+    """Return what a request asks a person for."""
+    if is_plan(state, approval):
+        return "plan"
+    if is_confirmation(state, approval):
+        return "confirmation"
+    if is_conflict(state, approval):
+        return "conflict"
+    return "question" if approval.words else "permission"
+
+
+async def _preview(context: ServerContext, state: TeamState, approval: Approval, toolbox: Toolbox) -> CallPreview:
+    """Preview the call that a request is about, with the files as its agent has them."""
+    if find_kind(state, approval) != "permission":
+        return CallPreview()
+    step = state.steps[approval.step_id]
+    tool = next((tool for tool in toolbox if tool.name == step.work.executor), None)
+    targets = tool.targets(step.work.instruction_content or {}) if tool is not None else ()
+
+    async def read(path: str) -> bytes | None:
+        return await _read_as_agent(context, state, step, path)
+
+    return await preview_call(targets, step, read)
+
+
+async def _read_as_agent(context: ServerContext, state: TeamState, step: Step, path: str) -> bytes | None:
+    if state.team.kit not in CHANGING_RUNS:
+        return FolderReader(Path(state.team.workspace)).read(path)
+    change = await find_change(state.team, context.app.steps)
+    stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
+    subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+    part = await find_subtask_change(change, context.app.steps, subtask.name) if subtask is not None else None
+    change = part or change
+    return await change.workspace.read(change.tip, path)
+
+
+@router.post("/runs/{run}/inbox/{item}")
+async def answer_item(context: Context, run: RunPath, item: str, body: AnswerInput) -> VerbResult:
+    """Answer what waits for a person. Of two answers the first one counts, and the second is refused."""
+    state = await context.runtime.state(run)
+    approval = state.approvals.get(ApprovalId(item))
+    if approval is None and MessageId(item) in state.mail:
+        letter = state.mail[MessageId(item)]
+        person = HumanAgent(context.runtime, run, find_person(state, next(iter(letter.receiver), "")))
+        await _answer_letter(person, _find_letter(state, person.me, item), body.text, failed=body.decision == "denied")
+        return VerbResult(done=True, message=translate("actions.answered"))
+    if approval is None or approval.state != "pending":
+        raise await _explain_closed(context, run, item)
+    answer = await _make_decision(context, state, approval, body)
+    try:
+        await context.runtime.ask(run, answer)
+    except RefusedError as refusal:
+        if refusal.rejection.code.startswith("unknown"):
+            raise await _explain_closed(context, run, item) from None
+        raise
+    note, hint = keep_rule(state, approval, answer), ""
+    try:
+        await context.host.wake(run)
+    except GreenroomError as error:  # the answer is there; the run goes on elsewhere
+        hint = str(error)
+    return VerbResult(done=True, message=note or translate("actions.answered"), hint=hint)
+
+
+async def _make_decision(
+    context: ServerContext, state: TeamState, approval: Approval, body: AnswerInput
+) -> AnswerApproval:
+    """Return the answer to a request. Raise `RefusedError` if it does not fit, or if its rule cannot be saved."""
+    kind, text = find_kind(state, approval), body.text.strip()
+    if kind == "permission":
+        rule = body.rule.strip()
+        for line in rule.splitlines() if body.scope != "once" else ():
+            try:
+                normalise_rule(line)
+            except WorldFault as fault:
+                raise make_refusal("invalid_rule", translate("actions.bad_rule", why=fault)) from None
+        grant = rule if body.scope != "once" and body.decision == "approved" else ""
+        return AnswerApproval(
+            approval_id=approval.approval_id, answer=body.decision, scope=body.scope, reason=text, grant=grant
+        )
+    if kind == "question" and body.decision == "denied":
+        return AnswerApproval(approval_id=approval.approval_id, answer="denied", reason=text)
+    if kind != "question" and body.decision == "denied":
+        text = "drop" if kind == "conflict" else "no"
+    elif kind in ("plan", "confirmation"):
+        text = text or "yes"
+    if kind == "conflict":
+        await check_conflict_answer(context.app.blob, state, approval, text)
+    return make_answer(state, approval, text)
+
+
+async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> RefusedError:
+    """Return why a request cannot be answered: who answered it and how, or that it is not open."""
+    found = await find_answer(context.runtime, run, item)
+    if found is None:
+        known = any(item == name for name in (await context.runtime.state(run)).approvals)
+        key = "withdrawn" if known else "unknown_item"
+        return make_refusal("gone" if known else "unknown_item", translate(f"actions.{key}", item=item[:80]))
+    who = {CLIENT: "who_page", SYSTEM: "who_none"}.get(found.by, "who_terminal" if found.by.startswith(CLIENT) else "")
+    answer = found.reason if found.answer == "approved" and found.reason else translate(f"actions.{found.answer}")
+    name = translate(f"actions.{who}") if who else found.by
+    return make_refusal("answered_elsewhere", translate("actions.answered_first", who=name, answer=answer))
+
+
+# ----------------------------------------------------------------------------------------------------------- the verbs
+
+RunVerb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo"]
+
+
+@router.post("/runs/{run}/{verb}")
+async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: VerbInput) -> VerbResult:
+    """Control a run, or decide about its change. A verb that cannot be used now is refused with the reason."""
+    if why := (await list_refusals(context.app, context.host, run)).get(verb):
+        raise make_refusal("not_now", why)
+    match verb:
+        case "pause":
+            await context.runtime.ask(run, PauseTeam(now=body.now))
+            return VerbResult(done=True, message=translate("actions.pausing"))
+        case "resume":
+            return await _resume(context, run, body)
+        case "cancel":
+            tasks = tuple((await context.runtime.state(run)).tasks)
+            is_ended = await cancel_tasks(context.runtime, run, tasks)
+            return VerbResult(done=is_ended, message=translate(f"actions.{'cancelled' if is_ended else 'cancelling'}"))
+        case "fork":
+            new = await context.runtime.fork(run, body.version)
+            return VerbResult(done=True, message=translate("actions.forked", run=new), run=new)
+        case "rewind":
+            return await _rewind(context, run, body)
+        case _:
+            return await change_run(context, run, verb, body)
+
+
+async def _resume(context: ServerContext, run: TeamId, body: VerbInput) -> VerbResult:
+    state = await context.runtime.state(run)
+    intents = list[Intent]([ResumeTeam()] if state.team.paused is not None else [])
+    intents += [ResumeTask(task_id=task.task_id) for task in state.tasks.values() if task.paused is not None]
+    if body.cost_limit or body.time_limit_s:
+        limits = state.budgets[TEAM_BUDGET].limits
+        money = round(body.cost_limit * MILLIONTHS_PER_DOLLAR) if body.cost_limit else limits.money
+        millis = round(body.time_limit_s * 1000) if body.time_limit_s else limits.millis
+        intents.insert(0, SetLimits(budget_id=TEAM_BUDGET, limits=evolve(limits, money=money, millis=millis)))
+    is_here = await context.runtime.log.holder(run) is None
+    for model in list_team_models(state) if is_here else ():
+        context.app.get_model(model)  # refuse before anything changes
+    if intents:
+        await context.runtime.ask(run, *intents)
+    if is_here:
+        await context.host.start(run)
+    return VerbResult(done=True, message=translate("actions.resumed"))
+
+
+async def _rewind(context: ServerContext, run: TeamId, body: VerbInput) -> VerbResult:
+    """Continue from the last step that had ended at a version, as a new run."""
+    if body.version is None:
+        raise make_refusal("invalid_version", translate("actions.no_version"))
+    points = [point for point in await list_rewind_points(context.runtime, run) if point.version <= body.version]
+    if not points:
+        raise make_refusal("no_such_step", translate("actions.no_earlier_step", version=body.version))
+    state = await context.runtime.state(run)
+    context.host.check_folder(state.team)
+    point = await find_rewind_point(context.runtime, run, points[-1].step.step_id)
+    new = await rewind_run(context.runtime, context.app.steps, run, point)
+    await tell_run(context.runtime, new, build_message(body.message) if body.message else "")
+    await context.host.start(new)
+    return VerbResult(done=True, message=translate("actions.rewound", run=new, step=point.step.step_id), run=new)

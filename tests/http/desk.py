@@ -1,0 +1,124 @@
+"""A server of a real home and a real repository, whose model follows a script."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from greenroom.app.capability_factories import make_capability_factories
+from greenroom.app.context import AppContext
+from greenroom.app.model_registry import ModelSession
+from greenroom.app.run_host import RunHost
+from greenroom.app.runtime import Runtime
+from greenroom.app.settings.home import home_folder
+from greenroom.core.base.ids import TeamId
+from greenroom.http.context import ServerContext
+from greenroom.http.server import create_app
+from greenroom.http.state_reader import StateReader
+from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedModel
+from tests.app.teams.play import GatedModel, make_environment, make_repository
+
+Json = dict[str, Any]
+NEW_TEST = (
+    "import unittest\n\nfrom shop.cart import total\n\n\nclass Empty(unittest.TestCase):\n"
+    "    def test_empty(self):\n        self.assertEqual(total([]), 0)\n"
+)
+
+
+def call(tool: str, **arguments: object) -> ScriptedCall:
+    """Return a tool call."""
+    return ScriptedCall(name=tool, arguments=arguments)
+
+
+def coder(*replies: ReplyMaker) -> list[Cue]:
+    """Return the script of the coder, turn by turn. Its last reply ends the work."""
+    turns = [*replies, call("finish", status="done", summary="It adds a test.")]
+    return [Cue(agent="coder", turn=number, reply=reply) for number, reply in enumerate(turns, 1)]
+
+
+def write_test() -> ScriptedCall:
+    """Return the call that adds a test to the shop."""
+    return call("rewrite", file="tests/test_empty.py", content=NEW_TEST)
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """One process of a server, and a person's requests to it."""
+
+    context: ServerContext
+    client: httpx2.AsyncClient
+    model: ScriptedModel
+
+    @property
+    def runtime(self) -> Runtime:
+        """The runtime of the server."""
+        return self.context.runtime
+
+    async def get(self, address: str, **params: object) -> Any:
+        """Return what an address gives."""
+        answer = await self.client.get(f"/api{address}", params={name: str(value) for name, value in params.items()})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def post(self, address: str, status: int = 200, **body: object) -> Json:
+        """Send a body and return the answer, which has this status."""
+        answer = await self.client.post(f"/api{address}", json=body)
+        assert answer.status_code == status, answer.text
+        found: Json = answer.json()
+        return found
+
+    async def start(self, **body: object) -> TeamId:
+        """Start a run and return its id."""
+        return TeamId((await self.post("/runs", 201, **body))["id"])
+
+    async def rest(self, run: TeamId, timeout: float = 90.0) -> None:
+        """Wait until this server does not host the run any more."""
+        async with asyncio.timeout(timeout):
+            while self.context.host.is_hosting(run):
+                await asyncio.sleep(0.02)
+
+    async def ask(self, run: TeamId) -> Json:
+        """Wait for the next question of a run and return it."""
+        async with asyncio.timeout(60):
+            while True:
+                items = [item for item in (await self.get("/inbox"))["items"] if item["run"] == run]
+                if items:
+                    found: Json = items[0]
+                    return found
+                await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def open_desk(cues: Iterable[Cue], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+    """Open a server on the current folder. Its home stays when it is closed."""
+    model = GatedModel(cues)
+    monkeypatch.setattr(ModelSession, "get_model", lambda *_: model)
+    monkeypatch.setattr(ModelSession, "resolve_alias", lambda _, name: name or "scripted:script")
+    app = AppContext()
+    app.runtime = await Runtime.open(home_folder(), capability_factories=make_capability_factories(app))
+    context = ServerContext(app=app, runtime=app.runtime, reader=StateReader(app.runtime), host=RunHost(app))
+    transport = httpx2.ASGITransport(app=create_app(context), raise_app_exceptions=True)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8340") as client:
+        try:
+            yield Desk(context=context, client=client, model=model)
+        finally:
+            await context.host.close()
+            await app.runtime.close()
+            await app.close()
+
+
+def enter_shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the repository of a shop the current folder, and keep everything of Greenroom beside it."""
+    for name, value in make_environment(folder).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HOME", str(folder / "person"))
+    make_repository(folder / "shop")
+    monkeypatch.chdir(folder / "shop")
+    return folder / "shop"

@@ -1,0 +1,97 @@
+"""Start, control, answer and apply a run over HTTP, as the page does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from tests.http.desk import Desk, Json, call, coder, enter_shop, open_desk, write_test
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return enter_shop(tmp_path, monkeypatch)
+
+
+async def answer(desk: Desk, item: Json, status: int = 200, **body: object) -> Json:
+    """Answer an item of the inbox."""
+    return await desk.post(f"/runs/{item['run']}/inbox/{quote(item['id'], safe='')}", status, **body)
+
+
+async def test_a_run_is_started_verified_applied_and_undone(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
+        item = await desk.ask(run)
+        assert (item["kind"], item["tool"], item["agent"]) == ("permission", "deliver", "coder")
+        await answer(desk, item, scope="run")
+        await desk.rest(run)
+        change = await desk.get(f"/runs/{run}/change")
+        assert (change["state"], change["verdict"]) == ("ready", "verified")
+        (receipt,) = change["receipts"]
+        assert (receipt["check"], receipt["before"], receipt["outcome"], receipt["passed"]) == (
+            "unittest",
+            "passed",
+            "passed",
+            2,
+        )
+        log = await desk.get(f"/runs/{run}/change/log", check=receipt["log"])
+        assert "test_empty" in log["text"]
+        assert not (shop / "tests/test_empty.py").exists()
+        (file,) = change["files"]
+        assert (file["path"], file["kind"], file["is_test"], file["agents"]) == (
+            "tests/test_empty.py",
+            "added",
+            True,
+            ["coder"],
+        )
+        diff = await desk.get(f"/runs/{run}/change/file", path=file["path"])
+        assert "+class Empty(unittest.TestCase):" in diff["text"]
+        blame = await desk.get(f"/runs/{run}/change/blame", path=file["path"])
+        assert {line["agent"] for line in blame["items"]} == {"coder"}
+        assert (await desk.post(f"/runs/{run}/apply"))["commit"]
+        assert (shop / "tests/test_empty.py").exists()
+        refused = await desk.post(f"/runs/{run}/apply", 409)
+        assert refused["message"] == "The change is applied."
+        await desk.post(f"/runs/{run}/undo")
+        assert not (shop / "tests/test_empty.py").exists()
+
+
+async def test_of_two_answers_the_first_counts_and_the_other_is_told(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart")
+        item = await desk.ask(run)
+        path = f"/api/runs/{run}/inbox/{quote(item['id'], safe='')}"
+        bodies = ({"decision": "approved", "scope": "run"}, {"decision": "denied", "text": "not now"})
+        answers = await asyncio.gather(*(desk.client.post(path, json=body) for body in bodies))
+        assert sorted(found.status_code for found in answers) == [200, 409]
+        late = next(found.json() for found in answers if found.status_code == 409)
+        assert late["code"] == "answered_elsewhere"
+        assert late["message"] == "A person on the page answered first: yes."
+        await desk.rest(run)
+        assert (await answer(desk, item, 409))["code"] == "answered_elsewhere"
+
+
+async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = call("rewrite", file="AGENTS.md", content="# Notes\n")
+    async with open_desk(coder(guide), monkeypatch) as desk:
+        (shop / ".greenroom").mkdir()
+        (shop / ".greenroom" / "permissions").write_text("ask path AGENTS.md write\n")
+        run = await desk.start(request="write a guide", confirm_checks=True)
+        item = await desk.ask(run)
+        assert (item["kind"], item["tool"], item["files"]) == ("permission", "rewrite", ["AGENTS.md"])
+        assert json.loads(item["call"]) == {"file": "AGENTS.md", "content": "# Notes\n"}
+        assert item["diff"] == "--- /dev/null\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+# Notes\n"
+        bad = await answer(desk, item, 400, scope="always", rule="allow nothing")
+        assert bad["code"] == "invalid_rule"
+        await answer(desk, item, decision="denied", text="Leave it.")
+        await desk.rest(run)
+        denied = [step for step in await desk.context.app.steps(run) if step.work.executor == "rewrite"]
+        assert [step.error for step in denied] == ["Denied by the person. Leave it."]
