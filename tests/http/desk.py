@@ -19,6 +19,7 @@ from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.core.base.ids import TeamId
+from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
 from greenroom.http.server import create_app
 from greenroom.http.state_reader import StateReader
@@ -26,6 +27,7 @@ from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedMo
 from tests.app.teams.play import GatedModel, make_environment, make_repository
 
 Json = dict[str, Any]
+PORT = 8760
 NEW_TEST = (
     "import unittest\n\nfrom shop.cart import total\n\n\nclass Empty(unittest.TestCase):\n"
     "    def test_empty(self):\n        self.assertEqual(total([]), 0)\n"
@@ -104,8 +106,11 @@ async def open_desk(cues: Iterable[Cue], monkeypatch: pytest.MonkeyPatch) -> Asy
     app = AppContext()
     app.runtime = await Runtime.open(home_folder(), capability_factories=make_capability_factories(app))
     context = ServerContext(app=app, runtime=app.runtime, reader=StateReader(app.runtime), host=RunHost(app))
-    transport = httpx2.ASGITransport(app=create_app(context), raise_app_exceptions=True)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:8340") as client:
+    access = AccessFile(home_folder())
+    access.open()
+    server = create_app(context, access, PORT, page=home_folder() / "page")
+    transport, token = httpx2.ASGITransport(app=server), {"Authorization": f"Bearer {access.token}"}
+    async with httpx2.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}", headers=token) as client:
         try:
             yield Desk(context=context, client=client, model=model)
         finally:
