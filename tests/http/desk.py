@@ -19,6 +19,7 @@ from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.core.base.ids import TeamId
+from greenroom.core.state.approval import ApprovalRequested
 from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
 from greenroom.http.server import create_app
@@ -83,18 +84,17 @@ class Desk:
     async def rest(self, run: TeamId, timeout: float = 90.0) -> None:
         """Wait until this server does not host the run any more."""
         async with asyncio.timeout(timeout):
-            while self.context.host.is_hosting(run):
-                await asyncio.sleep(0.02)
+            await self.context.host.wait(run)
 
     async def ask(self, run: TeamId) -> Json:
         """Wait for the next question of a run and return it."""
         async with asyncio.timeout(60):
-            while True:
-                items = [item for item in (await self.get("/inbox"))["items"] if item["run"] == run]
-                if items:
-                    found: Json = items[0]
-                    return found
-                await asyncio.sleep(0.05)
+            async for entry in self.runtime.events(run, follow=True):
+                if isinstance(entry.event, ApprovalRequested):
+                    items: list[Json] = (await self.get("/inbox"))["items"]
+                    if found := [item for item in items if item["run"] == run]:
+                        return found[0]
+        raise AssertionError("the run asks nothing")
 
 
 @asynccontextmanager

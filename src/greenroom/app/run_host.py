@@ -134,6 +134,11 @@ class RunHost:
         self._hosted[team] = asyncio.create_task(self._follow(team, host), name=f"run {team}")
         self._remember(team, is_hosted=True)
 
+    async def wait(self, team: TeamId) -> None:
+        """Wait until the team is not hosted here any more."""
+        if task := self._hosted.get(team):
+            await asyncio.wait({task})
+
     async def wake(self, team: TeamId) -> bool:
         """Start a run again that has work, waits for no person and is run by no process. Return whether it runs."""
         if team in self._hosted or await self._app.runtime.log.holder(team) is not None:
