@@ -90,11 +90,14 @@ class Desk:
         """Wait for the next question of a run and return it."""
         async with asyncio.timeout(60):
             async for entry in self.runtime.events(run, follow=True):
-                if isinstance(entry.event, ApprovalRequested):
-                    items: list[Json] = (await self.get("/inbox"))["items"]
-                    if found := [item for item in items if item["run"] == run]:
-                        return found[0]
+                items = await self.list_open(run) if isinstance(entry.event, ApprovalRequested) else []
+                if items:
+                    return items[0]
         raise AssertionError("the run asks nothing")
+
+    async def list_open(self, run: TeamId) -> list[Json]:
+        """Return what waits for a person in a run."""
+        return [item for item in (await self.get("/inbox"))["items"] if item["run"] == run]
 
 
 @asynccontextmanager
