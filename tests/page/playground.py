@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from greenroom.testing import demo_run
 from greenroom.testing.demo_run import Message, ScriptedProvider, ScriptedTurn
-from greenroom.testing.demo_team import SPECIALISTS, TeamProvider, find_role
+from greenroom.testing.demo_team import TURNS, TeamProvider, find_role
 
 SETTINGS: Final = """
 model = "scripted:coder"
@@ -31,6 +31,7 @@ base_url = "{address}"
 input = 3.0
 output = 15.0
 """
+TEAM_ROLES: Final = frozenset(TURNS)
 LINK: Final = re.compile(r"http://127\.0\.0\.1:\d+/login\?code=[\w-]+")
 PATIENCE_S: Final = 60.0
 
@@ -50,10 +51,9 @@ class PlaygroundProvider(TeamProvider):
 
     async def choose_turn(self, messages: Sequence[Message], number: int) -> ScriptedTurn | None:
         """Return the next turn of the specialist, or of the coder."""
-        text = "\n".join(str(message.get("content")) for message in messages)
-        is_team = find_role(text) in (*SPECIALISTS, "merger", "fix", "second review") or "_json.py" in find_role(text)
-        is_team = is_team or find_role(text) in ("to_json.py", "to_xml.py")
-        return await (super().choose_turn if is_team else self._coder.choose_turn)(messages, number)
+        role = find_role("\n".join(str(message.get("content")) for message in messages))
+        source = super() if role in TEAM_ROLES else self._coder
+        return await source.choose_turn(messages, number)
 
 
 class Playground:
@@ -145,7 +145,7 @@ def open_playground(folder: Path, *, pace: float = 0.0, settings: str = "") -> I
         thread.join(PATIENCE_S)
 
 
-def main(arguments: Sequence[str], _: Mapping[str, str] = os.environ) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Serve a playground until Ctrl-C."""
     folder = Path(arguments[0]).resolve()
     with open_playground(folder, pace=0.4) as playground:
