@@ -109,7 +109,13 @@ class Playground:
         """Run a command of greenroom in the shop."""
         command = (sys.executable, "-m", "greenroom.cli", *words)
         return subprocess.run(
-            command, cwd=self.root, env=self._environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            command,
+            cwd=self.root,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
         )
 
     def end(self, number: int = signal.SIGTERM) -> None:
