@@ -52,8 +52,9 @@ class PlaygroundProvider(TeamProvider):
     async def choose_turn(self, messages: Sequence[Message], number: int) -> ScriptedTurn | None:
         """Return the next turn of the specialist, or of the coder."""
         role = find_role("\n".join(str(message.get("content")) for message in messages))
-        source = super() if role in TEAM_ROLES else self._coder
-        return await source.choose_turn(messages, number)
+        if role in TEAM_ROLES:
+            return await super().choose_turn(messages, number)
+        return await self._coder.choose_turn(messages, number)
 
 
 class Playground:
