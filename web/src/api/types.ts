@@ -78,6 +78,7 @@ export interface RunInput {
   question?: boolean;
   tests_may_change?: boolean;
   allow_unverified?: boolean;
+  confirm_checks?: boolean;
   cost_limit?: number | null;
   time_limit_s?: number | null;
 }
@@ -133,6 +134,9 @@ export interface VerbInput {
   message?: string;
   now?: boolean;
   confirm_governing?: boolean;
+  force?: boolean;
+  cost_limit?: number | null;
+  time_limit_s?: number | null;
 }
 
 /** What a verb did, in one sentence. `run` is the new run of a fork. Conflicting files are `clashes`. */

@@ -139,7 +139,7 @@ export function Skeleton({ lines = 6 }: { lines?: number }) {
 }
 
 /** Why something was refused, and what to do. */
-export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+export function Problem({ error, onRetry, children }: { error: unknown; onRetry?: () => void; children?: ReactNode }) {
   const { t } = useTranslation();
   const problem = error instanceof ProblemError ? error.problem : null;
   const isOffline = error instanceof ProblemError && error.status === 0;
@@ -147,9 +147,10 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div className="problem" role="alert">
       <strong>{isOffline ? t('ui.unreachable') : problem?.message || t('ui.failed')}</strong>
       {isOffline ? <span>{t('ui.unreachableHint')}</span> : problem?.hint ? <span>{problem.hint}</span> : !problem && <span>{String(error)}</span>}
-      {onRetry && (
-        <div>
-          <Button onClick={onRetry}>{t('ui.retry')}</Button>
+      {(onRetry || children) && (
+        <div className="row wrap">
+          {onRetry && <Button onClick={onRetry}>{t('ui.retry')}</Button>}
+          {children}
         </div>
       )}
     </div>
@@ -237,6 +238,7 @@ interface VirtualListProps<T> {
   className?: string;
   scroller?: RefObject<HTMLDivElement | null>;
   follows?: boolean; // stays at the end while the end is seen
+  endKey?: Key | null; // goes to the end when it changes
   onScroll?: (isAtEnd: boolean, isAtStart: boolean) => void;
   header?: ReactNode;
   footer?: ReactNode;
@@ -244,10 +246,11 @@ interface VirtualListProps<T> {
 }
 
 /** A list that renders only the rows that are seen, of any height, once there are 200. */
-export function VirtualList<T>({ items, keyOf, estimate, label, className = '', scroller, follows, onScroll, header, footer, children }: VirtualListProps<T>) {
+export function VirtualList<T>({ items, keyOf, estimate, label, className = '', scroller, follows, endKey, onScroll, header, footer, children }: VirtualListProps<T>) {
   const own = useRef<HTMLDivElement>(null);
   const ref = scroller ?? own;
   const atEnd = useRef(true);
+  const seen = useRef({ top: 0, height: 0 });
   const isVirtual = items.length > 200;
   const virtualizer = useVirtualizer({
     count: isVirtual ? items.length : 0,
@@ -259,6 +262,9 @@ export function VirtualList<T>({ items, keyOf, estimate, label, className = '', 
   const first = items.length ? keyOf(items[0] as T, 0) : '';
   const last = items.length ? keyOf(items[items.length - 1] as T, items.length - 1) : '';
   const size = virtualizer.getTotalSize();
+  useEffect(() => {
+    atEnd.current = true;
+  }, [endKey]);
   useEffect(() => {
     if (follows && atEnd.current && ref.current) ref.current.scrollTop = ref.current.scrollHeight;
   }, [follows, last, size, footer, ref]);
@@ -280,7 +286,10 @@ export function VirtualList<T>({ items, keyOf, estimate, label, className = '', 
       tabIndex={0}
       onScroll={(event) => {
         const { scrollTop, scrollHeight, clientHeight } = event.currentTarget;
-        atEnd.current = scrollHeight - scrollTop - clientHeight < 40;
+        // Only a person leaves the end: a change of the height does not.
+        if (scrollHeight - scrollTop - clientHeight < 40) atEnd.current = true;
+        else if (scrollTop < seen.current.top && scrollHeight === seen.current.height) atEnd.current = false;
+        seen.current = { top: scrollTop, height: scrollHeight };
         onScroll?.(atEnd.current, scrollTop < 80);
       }}
     >

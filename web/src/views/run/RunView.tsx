@@ -1,7 +1,8 @@
 import { Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { ProblemError } from '../../api/client';
 import { useRun, useVerb } from '../../api/queries';
-import type { Action, RunDetail, Verb, VerbResult } from '../../api/types';
+import type { Action, RunDetail, Verb, VerbInput, VerbResult } from '../../api/types';
 import { Boundary } from '../../shell/Boundary';
 import { useFormat } from '../../state/format';
 import { go, link, useAddress } from '../../state/url';
@@ -56,6 +57,9 @@ const MAIN: readonly Verb[] = ['apply', 'resume'];
 const HIDDEN: readonly Verb[] = ['send', 'fork'];
 const ASKS: readonly Verb[] = ['cancel', 'discard', 'rewind', 'undo', 'branch', 'apply'];
 
+/** What a person adds to do it all the same, by the reason of the refusal. */
+const INSIST: Record<string, Partial<VerbInput>> = { governing: { confirm_governing: true }, not_sure: { force: true } };
+
 function Header({ run }: { run: RunDetail }) {
   const { t } = useTranslation();
   const format = useFormat();
@@ -63,6 +67,7 @@ function Header({ run }: { run: RunDetail }) {
   const past = usePast();
   const [asked, setAsked] = useState<Action | null>(null);
   const actions = run.actions.filter((action) => !HIDDEN.includes(action.verb) && (action.is_allowed || ['apply', 'pause', 'resume'].includes(action.verb)));
+  const insist = verb.error instanceof ProblemError ? INSIST[verb.error.problem.code] : undefined;
   const press = (action: Action) => (ASKS.includes(action.verb) ? setAsked(action) : verb.mutate({ verb: action.verb }));
   return (
     <header className="run-header">
@@ -110,7 +115,18 @@ function Header({ run }: { run: RunDetail }) {
           ))}
         </div>
       </div>
-      {verb.error && <Problem error={verb.error} />}
+      {verb.error && (
+        <Problem error={verb.error}>
+          {insist && (
+            <Button look="danger" onClick={() => verb.variables && verb.mutate({ ...verb.variables, ...insist })}>
+              {t('run.insist')}
+            </Button>
+          )}
+          <Button look="quiet" onClick={() => verb.reset()}>
+            {t('ui.close')}
+          </Button>
+        </Problem>
+      )}
       {verb.data && <VerbSays result={verb.data} onClose={() => verb.reset()} />}
       {asked && (
         <Confirm
@@ -144,13 +160,13 @@ function VerbSays({ result, onClose }: { result: VerbResult; onClose: () => void
 }
 
 /** Says what a verb will do before it does it, and takes what it needs. */
-function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => void; onYes: (input: { message?: string; branch?: string; version?: number; confirm_governing?: boolean }) => void }) {
+function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => void; onYes: (input: Partial<VerbInput>) => void }) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
   const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : action.verb === 'rewind' ? 'version' : null;
   const value = text.trim();
   const input = takes === 'branch' ? { branch: value } : takes === 'message' ? { message: value } : takes === 'version' ? { version: Number(value) } : {};
-  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : true;
+  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : takes !== 'branch' || value !== '';
   return (
     <Dialog title={t(`verb.${action.verb}`)} onClose={onClose}>
       <form
@@ -169,7 +185,7 @@ function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => vo
         )}
         <div className="actions">
           <Button onClick={onClose}>{t('ui.back')}</Button>
-          <Button type="submit" look={['cancel', 'discard'].includes(action.verb) ? 'danger' : 'main'} isDisabled={!isReady}>
+          <Button type="submit" why={isReady ? undefined : t('run.fillIn')} look={['cancel', 'discard'].includes(action.verb) ? 'danger' : 'main'} isDisabled={!isReady}>
             {t(`verb.${action.verb}`)}
           </Button>
         </div>

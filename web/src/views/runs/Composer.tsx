@@ -19,9 +19,14 @@ export function Composer() {
   const [way, setWay] = useState<Way>('team');
   const [limits, setLimits] = useState<Limits>(NO_LIMITS);
   const [text, setText] = useState('');
+  const [proposal, setProposal] = useState<Proposal | null>(null);
+  const [confirmsChecks, setConfirmsChecks] = useState(true);
   const plan = useMutation({
     mutationFn: (input: PlanInput) => post<Proposal>('/plans', input),
-    onSuccess: (proposal) => setText(proposal.text),
+    onSuccess: (next) => {
+      setProposal(next);
+      setText(next.text);
+    },
   });
   const start = useMutation({
     mutationFn: (input: RunInput) => post<Run>('/runs', input),
@@ -30,8 +35,7 @@ export function Composer() {
       go({ run: run.id });
     },
   });
-  const proposal = plan.data;
-  const isEdited = proposal !== undefined && text !== proposal.text;
+  const isEdited = proposal !== null && text !== proposal.text;
   const isTeam = way === 'team';
   const isReady = request.trim() !== '';
   const isBusy = plan.isPending || start.isPending;
@@ -39,8 +43,9 @@ export function Composer() {
     start.reset();
     plan.mutate({ request: request.trim(), text: isEdited ? text : '', model: limits.model });
   };
-  const begin = () => start.mutate(runInput(request.trim(), way, limits, isTeam ? text : ''));
+  const begin = () => start.mutate({ ...runInput(request.trim(), way, limits, isTeam ? text : ''), confirm_checks: isTeam && confirmsChecks && !!proposal?.checks.length });
   const forget = () => {
+    setProposal(null);
     plan.reset();
     start.reset();
   };
@@ -91,7 +96,7 @@ export function Composer() {
         />
         <span className="grow soft cut mono">{session?.folder}</span>
         {isTeam && (
-          <Button type="submit" look={proposal && !isEdited ? undefined : 'main'} isDisabled={!isReady || isBusy} why={whyNot} onClick={undefined} hidden={proposal !== undefined && !isEdited}>
+          <Button type="submit" look={proposal && !isEdited ? undefined : 'main'} isDisabled={!isReady || isBusy} why={whyNot} hidden={proposal !== null && !isEdited}>
             {plan.isPending ? t('composer.planning') : isEdited ? t('composer.check') : t('composer.plan')}
           </Button>
         )}
@@ -104,11 +109,11 @@ export function Composer() {
       <LimitFields limits={limits} onChange={setLimits} isQuestion={way === 'question'} hasAgent={way === 'agent'} />
       {plan.error && <Problem error={plan.error} />}
       {isTeam && proposal && (
-        <ProposalView proposal={proposal} text={text} onText={setText}>
+        <ProposalView proposal={proposal} text={text} onText={setText} confirmsChecks={confirmsChecks} onConfirmsChecks={setConfirmsChecks}>
           <div className="actions">
             <Button onClick={forget}>{t('composer.discardPlan')}</Button>
             <Button look="main" isDisabled={isEdited || isBusy} why={isEdited ? t('composer.checkFirst') : undefined} onClick={begin}>
-              {start.isPending ? t('composer.starting') : t('composer.start')}
+              {start.isPending ? t('composer.starting') : t(text ? 'composer.startTeam' : 'composer.startAgent')}
             </Button>
           </div>
         </ProposalView>

@@ -4,8 +4,17 @@ import type { PlannedPart, Proposal, Span } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { AgentName } from '../../ui';
 
+interface Props {
+  proposal: Proposal;
+  text: string;
+  onText: (text: string) => void;
+  confirmsChecks: boolean;
+  onConfirmsChecks: (confirms: boolean) => void;
+  children: ReactNode;
+}
+
 /** A plan before it starts: what kind of work, whether a team is worth it, what it takes, who does what, its text. */
-export function ProposalView({ proposal, text, onText, children }: { proposal: Proposal; text: string; onText: (text: string) => void; children: ReactNode }) {
+export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirmsChecks, children }: Props) {
   const { t } = useTranslation();
   const format = useFormat();
   const span = (value: Span, show: (value: number) => string) => (show(value.low) === show(value.high) ? show(value.low) : `${show(value.low)} – ${show(value.high)}`);
@@ -15,7 +24,6 @@ export function ProposalView({ proposal, text, onText, children }: { proposal: P
     [t('proposal.tokens'), span(proposal.tokens, format.compact)],
     [t('proposal.cost'), proposal.cost ? span(proposal.cost, format.money) : t('ui.unknownCost')],
     [t('proposal.model'), proposal.model],
-    [t('proposal.checks'), proposal.checks.length ? format.list(proposal.checks) : t('proposal.noChecks')],
   ] as const;
   return (
     <section className="proposal" aria-label={t('proposal.title')}>
@@ -35,11 +43,31 @@ export function ProposalView({ proposal, text, onText, children }: { proposal: P
           </div>
         ))}
       </dl>
-      <PartGraph parts={proposal.parts} />
+      {proposal.parts.length > 0 && <PartGraph parts={proposal.parts} />}
+      {proposal.text !== '' && (
       <details>
         <summary>{t('proposal.edit')}</summary>
         <textarea className="field plan-text" aria-label={t('proposal.text')} spellCheck={false} value={text} onChange={(event) => onText(event.target.value)} />
       </details>
+      )}
+      {proposal.checks.length > 0 && (
+        <fieldset className="checks">
+          <legend>
+            <label className="row">
+              <input type="checkbox" checked={confirmsChecks} onChange={(event) => onConfirmsChecks(event.target.checked)} />
+              {t('proposal.allowChecks')}
+            </label>
+          </legend>
+          <ul>
+            {proposal.checks.map((check) => (
+              <li key={check} className="mono">
+                {check}
+              </li>
+            ))}
+          </ul>
+          {!confirmsChecks && <p className="tone-wait">{t('proposal.withoutChecks')}</p>}
+        </fieldset>
+      )}
       {children}
     </section>
   );

@@ -43,6 +43,7 @@ export default function Activity({ run }: TabProps) {
           className="feed"
           scroller={scroller}
           follows
+          endKey={at}
           onScroll={(isAtEnd, isAtStart) => {
             if (isAtEnd) setLeft(null);
             else if (left === null) setLeft(rows.at(-1)?.version ?? 0);
