@@ -8,12 +8,14 @@ import { client } from './api/queries';
 import { stream } from './api/stream';
 import { startLanguage } from './i18n';
 import { App } from './shell/App';
+import { startNotices } from './views/inbox/notices';
 import { applyTheme } from './state/setting';
 import { TooltipProvider } from './ui';
 
 applyTheme();
 await startLanguage();
 stream.start();
+startNotices();
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>
     <QueryClientProvider client={client}>

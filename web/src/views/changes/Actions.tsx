@@ -1,0 +1,117 @@
+import { useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import { ProblemError } from '../../api/client';
+import { useRun, useVerb } from '../../api/queries';
+import type { Action, Verb, VerbInput } from '../../api/types';
+import { Button, Dialog, Loaded, Problem } from '../../ui';
+import { usePast } from '../run/past';
+
+const VERBS: readonly Verb[] = ['apply', 'branch', 'discard', 'undo'];
+
+/** What can be done with the change now, and in one line what that will do. */
+export function Actions({ run }: { run: string }) {
+  const { t } = useTranslation();
+  const past = usePast();
+  const detail = useRun(run);
+  const verb = useVerb(run);
+  const [asked, setAsked] = useState<Action | null>(null);
+  return (
+    <Loaded read={detail} lines={1}>
+      {({ actions }) => {
+        const known = VERBS.flatMap((name) => actions.filter((action) => action.verb === name));
+        const shown = known.some((action) => action.is_allowed) ? known.filter((action) => action.is_allowed) : known.slice(0, 1);
+        const main = shown[0];
+        if (!main) return null;
+        return (
+          <section className="change-actions" aria-label={t('changes.actions')}>
+            <div className="row wrap">
+              {shown.map((action) => (
+                <Button
+                  key={action.verb}
+                  look={action.verb === 'discard' ? 'danger' : action === main && action.is_allowed ? 'main' : undefined}
+                  isDisabled={!action.is_allowed || past !== '' || verb.isPending}
+                  why={past || action.why}
+                  onClick={() => {
+                    verb.reset();
+                    setAsked(action);
+                  }}
+                >
+                  {t(`verb.${action.verb}`)}
+                  {action.verb === 'branch' || action.verb === 'discard' ? '…' : ''}
+                </Button>
+              ))}
+              <span className="soft grow action-why">{past || main.why}</span>
+            </div>
+            {verb.data && (
+              <div className={`band ${verb.data.done ? '' : 'bad'}`} role="status">
+                <span className="grow">
+                  {verb.data.message} {verb.data.hint}
+                  {verb.data.clashes.length > 0 && <code> {verb.data.clashes.join(', ')}</code>}
+                </span>
+                <Button look="quiet" aria-label={t('ui.close')} onClick={() => verb.reset()}>
+                  ✕
+                </Button>
+              </div>
+            )}
+            {asked && (
+              <Confirm
+                action={asked}
+                error={verb.error}
+                isBusy={verb.isPending}
+                onClose={() => {
+                  verb.reset();
+                  setAsked(null);
+                }}
+                onYes={(input) => verb.mutate({ verb: asked.verb, ...input }, { onSuccess: () => setAsked(null) })}
+              />
+            )}
+          </section>
+        );
+      }}
+    </Loaded>
+  );
+}
+
+interface ConfirmProps {
+  action: Action;
+  error: unknown;
+  isBusy: boolean;
+  onClose: () => void;
+  onYes: (input: VerbInput) => void;
+}
+
+/** Says what will happen, takes what the verb needs, and asks once more when the change configures agents. */
+function Confirm({ action, error, isBusy, onClose, onYes }: ConfirmProps) {
+  const { t } = useTranslation();
+  const [text, setText] = useState('');
+  const governs = error instanceof ProblemError && error.problem.code === 'configures_agents';
+  const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : null;
+  const isDanger = action.verb === 'discard' || governs;
+  return (
+    <Dialog title={t(`verb.${action.verb}`)} onClose={onClose}>
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBusy) onYes({ ...(takes ? { [takes]: text.trim() } : {}), ...(governs ? { confirm_governing: true } : {}) });
+        }}
+      >
+        <p>{action.why || t(`ask.${action.verb}`)}</p>
+        {takes && (
+          <label className="stack-tight">
+            {t(`need.${takes}`)}
+            <input className="field" value={text} onChange={(event) => setText(event.target.value)} />
+          </label>
+        )}
+        {Boolean(error) && <Problem error={error} />}
+        {governs && <p>{t('changes.governs')}</p>}
+        <div className="actions">
+          <Button onClick={onClose}>{t('ui.back')}</Button>
+          <Button type="submit" look={isDanger ? 'danger' : 'main'} isDisabled={isBusy}>
+            {governs ? t('changes.governsYes') : t(`verb.${action.verb}`)}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

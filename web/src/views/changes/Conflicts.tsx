@@ -1,0 +1,121 @@
+import { useMemo, useState, type ReactNode } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { Conflict } from '../../api/types';
+import { setParam, useAddress } from '../../state/url';
+import { Empty, StateSign, Switch } from '../../ui';
+import { newLines } from '../../ui/diff/parse';
+import { Settle } from './Settle';
+
+const MAX_PANE_LINES = 3_000;
+const RUNGS = ['git', 'structure', 'strategy', 'model', 'person', 'author'];
+const SIGN: Record<string, string> = { resolved: 'finished', mended: 'finished', proposed: 'waiting', open: 'waiting', 'sent back': 'running', 'left out': 'skipped' };
+
+/** The files that two subtasks changed: who merged them and why, and what waits for a person. */
+export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict[] }) {
+  const { t } = useTranslation();
+  const { params } = useAddress();
+  const sorted = useMemo(() => [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== '')), [conflicts]);
+  const chosen = sorted.find((item) => item.id === params.conflict) ?? sorted.find((item) => item.approval && item.approval === params.approval) ?? sorted[0];
+  if (!chosen) return <Empty title={t('changes.noConflict')} text={t('changes.noConflictText')} />;
+  return (
+    <div className="conflicts">
+      {sorted.length > 1 && (
+        <ul className="conflict-list" aria-label={t('changes.conflictList')}>
+          {sorted.map((item) => (
+            <li key={item.id}>
+              <button type="button" className="file-row" aria-current={item.id === chosen.id || undefined} onClick={() => setParam('conflict', item.id)}>
+                <span className="cut mono file-name">{item.path}</span>
+                <State conflict={item} />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <One key={chosen.id} run={run} conflict={chosen} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)} />
+    </div>
+  );
+}
+
+function State({ conflict }: { conflict: Conflict }) {
+  const { t } = useTranslation();
+  const state = conflict.approval ? 'open' : conflict.state;
+  return <StateSign state={SIGN[state] ?? 'waiting'} word={conflict.approval ? t('changes.waitsForYou') : state in SIGN ? t(`changes.conflictState.${state.replace(' ', '_')}`) : state} />;
+}
+
+function One({ run, conflict, siblings }: { run: string; conflict: Conflict; siblings: Conflict[] }) {
+  const { t } = useTranslation();
+  const rung = RUNGS.includes(conflict.rung) ? t(`changes.rung.${conflict.rung}`) : conflict.rung;
+  return (
+    <section className="conflict" aria-label={conflict.path}>
+      <div className="row wrap">
+        <h3 className="mono files-path">{conflict.path}</h3>
+        <State conflict={conflict} />
+      </div>
+      <p>
+        <strong>{rung}</strong> {conflict.why}
+      </p>
+      {conflict.dropped.length > 0 && (
+        <div className="problem">
+          <strong>{t('changes.dropped')}</strong>
+          <pre>{conflict.dropped.join('\n')}</pre>
+        </div>
+      )}
+      {conflict.approval && <Settle run={run} conflicts={siblings} shown={conflict} />}
+      <Panes conflict={conflict} />
+    </section>
+  );
+}
+
+type PaneName = 'left' | 'base' | 'right' | 'result';
+
+function Panes({ conflict }: { conflict: Conflict }) {
+  const { t } = useTranslation();
+  const [shown, setShown] = useState<PaneName>(conflict.result ? 'result' : 'left');
+  const names: Record<PaneName, string> = {
+    left: t('changes.left', { name: conflict.left_subtask }),
+    base: t('changes.base'),
+    right: t('changes.right', { name: conflict.right_subtask }),
+    result: t(conflict.approval ? 'changes.proposal' : 'changes.result'),
+  };
+  const panes = (['left', 'base', 'right', ...(conflict.result ? ['result'] : [])] as PaneName[]).map((name) => ({ value: name, label: names[name] }));
+  const pane = (name: PaneName, against: string) => <Pane key={name} title={names[name]} text={conflict[name]} against={against} isShown={name === shown} isWide={name === 'result'} />;
+  return (
+    <>
+      <div className="only-phone">
+        <Switch label={t('changes.panes')} options={panes} value={shown} onChange={setShown} />
+      </div>
+      <div className="panes">
+        {pane('left', conflict.base)}
+        {pane('base', conflict.base)}
+        {pane('right', conflict.base)}
+        {conflict.result && pane('result', conflict.base)}
+      </div>
+    </>
+  );
+}
+
+/** One version of the file; the lines that the base does not have are marked. */
+function Pane({ title, text, against, isShown, isWide }: { title: string; text: string; against: string; isShown: boolean; isWide: boolean }) {
+  const { t } = useTranslation();
+  const lines = useMemo(() => (text ? text.replace(/\n$/, '').split('\n') : []), [text]);
+  const fresh = useMemo(() => (text === against ? new Set<number>() : newLines(against, text)), [against, text]);
+  const first = fresh.size ? Math.min(...fresh) : 0;
+  const reveal = (node: HTMLElement | null) => {
+    if (node?.parentElement) node.parentElement.scrollTop = Math.max(0, node.offsetTop - node.parentElement.offsetTop - 60);
+  };
+  return (
+    <figure className={`pane ${isShown ? 'is-shown' : ''} ${isWide ? 'is-wide' : ''}`}>
+      <figcaption>{title}</figcaption>
+      <div className="pane-text" role="region" aria-label={title} tabIndex={0}>
+        {lines.length === 0 && <span className="soft pane-none">{t('changes.noFile')}</span>}
+        {lines.slice(0, MAX_PANE_LINES).map((line, index): ReactNode => (
+          <div key={index} ref={fresh.size && index === first ? reveal : undefined} className={`pane-line ${fresh.has(index) ? 'diff-added' : ''}`}>
+            <span className="diff-number">{index + 1}</span>
+            <span className="diff-text">{line || ' '}</span>
+          </div>
+        ))}
+        {lines.length > MAX_PANE_LINES && <p className="diff-note">{t('changes.paneCut', { count: MAX_PANE_LINES, total: lines.length })}</p>}
+      </div>
+    </figure>
+  );
+}

@@ -1,0 +1,234 @@
+import { useCallback, useState } from 'react';
+import { useTranslation } from 'react-i18next';
+import type { AnswerInput, InboxItem } from '../../api/types';
+import { useKey } from '../../shell/keyboard';
+import { link } from '../../state/url';
+import { AgentName, Button, Problem, Time } from '../../ui';
+import { DiffView } from '../../ui/diff/DiffView';
+import { Entry } from '../../ui/Entry';
+
+export type Send = (input: AnswerInput) => Promise<void>;
+
+interface CardProps {
+  item: InboxItem;
+  outcome: string;
+  isOpen: boolean;
+  onOpen: () => void;
+  send: Send;
+}
+
+/** One thing that waits: who wants what and why, and what can be answered. */
+export function Card({ item, outcome, isOpen, onOpen, send }: CardProps) {
+  const { t } = useTranslation();
+  return (
+    <article className={`card ask ${outcome ? 'ask-over' : ''}`} data-open={isOpen || undefined} aria-label={t(`inbox.kind.${item.kind}`)}>
+      <header className="row wrap ask-head">
+        <span className={`ask-kind ${outcome ? 'soft' : 'tone-wait'}`}>
+          <span aria-hidden="true">{outcome ? '✓' : '◐'}</span> {t(`inbox.kind.${item.kind}`)}
+        </span>
+        {item.agent && <AgentName agent={item.agent} />}
+        <a className="cut ask-run" {...link({ run: item.run })}>
+          {item.run_title}
+          {item.subtask && ` · ${item.subtask}`}
+        </a>
+        <span className="soft">
+          <Time at={item.asked_at} />
+        </span>
+      </header>
+      {outcome ? (
+        <p role="status">{outcome}</p>
+      ) : isOpen ? (
+        <Open item={item} send={send} />
+      ) : (
+        <button type="button" className="ask-fold" onClick={onOpen}>
+          {firstLine(item)}
+        </button>
+      )}
+    </article>
+  );
+}
+
+const firstLine = (item: InboxItem) => (item.question.trim() || item.call.trim()).split('\n')[0] ?? '';
+
+function Open({ item, send }: { item: InboxItem; send: Send }) {
+  const { t } = useTranslation();
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const say = (input: AnswerInput) => {
+    setBusy(true);
+    setError(null);
+    send(input)
+      .catch(setError)
+      .finally(() => setBusy(false));
+  };
+  return (
+    <div className="stack">
+      <Question item={item} />
+      {item.why && (
+        <p className="ask-why">
+          <span className="soft">{t('inbox.why')}</span> {item.why}
+        </p>
+      )}
+      {item.call && (
+        <pre className="block" tabIndex={0} role="region" aria-label={t('inbox.call')}>
+          {item.call}
+        </pre>
+      )}
+      <Touches item={item} />
+      {item.diff && <DiffView text={item.diff} label={t('inbox.diff')} hasNames />}
+      {item.expires_at !== null && (
+        <p className="tone-wait">
+          {t('inbox.expires')} <Time at={item.expires_at} />
+        </p>
+      )}
+      {!item.is_running && <p className="soft">{t('inbox.notRunning')}</p>}
+      {error !== null && <Problem error={error} />}
+      <Answers item={item} say={say} isBusy={isBusy} />
+    </div>
+  );
+}
+
+/** Greenroom's own questions as they are; an agent's words as a quotation, so that they cannot pass for Greenroom's. */
+function Question({ item }: { item: InboxItem }) {
+  if (!item.question) return null;
+  const isAgents = item.kind === 'question' || item.kind === 'message';
+  return isAgents ? <blockquote className="ask-quote">{item.question}</blockquote> : <p className="ask-text">{item.question}</p>;
+}
+
+function Touches({ item }: { item: InboxItem }) {
+  const { t } = useTranslation();
+  if (!item.files.length && !item.hosts.length) return null;
+  return (
+    <dl className="facts">
+      {item.files.length > 0 && (
+        <>
+          <dt>{t('inbox.files')}</dt>
+          <dd className="mono">{item.files.join(', ')}</dd>
+        </>
+      )}
+      {item.hosts.length > 0 && (
+        <>
+          <dt>{t('inbox.hosts')}</dt>
+          <dd className="mono">{item.hosts.join(', ')}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+interface AnswerProps {
+  item: InboxItem;
+  say: (input: AnswerInput) => void;
+  isBusy: boolean;
+}
+
+function Answers(props: AnswerProps) {
+  const { t } = useTranslation();
+  switch (props.item.kind) {
+    case 'permission':
+      return <Permission {...props} />;
+    case 'plan':
+    case 'confirmation':
+      return <Confirmation {...props} />;
+    case 'question':
+    case 'message':
+      return <Words {...props} />;
+    case 'conflict':
+      return (
+        <div className="ask-actions">
+          <a className="button main" {...link({ run: props.item.run, tab: 'changes', params: { view: 'conflicts', approval: props.item.id } })}>
+            {t('inbox.openConflict')}
+          </a>
+        </div>
+      );
+  }
+}
+
+const Hint = ({ name }: { name: string }) => (
+  <kbd className="ask-key" aria-hidden="true">
+    {name}
+  </kbd>
+);
+
+function Permission({ item, say, isBusy }: AnswerProps) {
+  const { t } = useTranslation();
+  const [mode, setMode] = useState<'' | 'always' | 'deny'>('');
+  const allow = () => isBusy || say({ decision: 'approved', scope: 'once' });
+  useKey('a', allow, mode === '');
+  useKey('d', useCallback(() => setMode('deny'), []), mode === '');
+  const back = () => setMode('');
+  if (mode === 'always')
+    return <Entry label={t('inbox.ruleLabel')} initial={item.rule} submit={t('inbox.ruleSave')} isBusy={isBusy} isMono onBack={back} onSubmit={(rule) => say({ decision: 'approved', scope: 'always', rule })} />;
+  if (mode === 'deny') return <Entry label={t('inbox.denyLabel')} submit={t('inbox.deny')} isBusy={isBusy} isOptional isDanger onBack={back} onSubmit={(text) => say({ decision: 'denied', text })} />;
+  return (
+    <div className="ask-actions">
+      <Button look="main" isDisabled={isBusy} onClick={allow}>
+        {t('inbox.allowOnce')} <Hint name="A" />
+      </Button>
+      {(item.release || item.rule) && (
+        <Button isDisabled={isBusy} why={item.release || item.rule} onClick={() => say({ decision: 'approved', scope: 'run' })}>
+          {t('inbox.allowRun')}
+        </Button>
+      )}
+      {item.rule && (
+        <Button isDisabled={isBusy} onClick={() => setMode('always')}>
+          {t('inbox.allowAlways')}
+        </Button>
+      )}
+      <Button look="danger" isDisabled={isBusy} onClick={() => setMode('deny')}>
+        {t('inbox.denyWith')} <Hint name="D" />
+      </Button>
+    </div>
+  );
+}
+
+function Confirmation({ item, say, isBusy }: AnswerProps) {
+  const { t } = useTranslation();
+  const [isChanging, setChanging] = useState(false);
+  const isPlan = item.kind === 'plan';
+  const yes = () => isBusy || say({ decision: 'approved', text: 'yes' });
+  const no = () => isBusy || say({ decision: 'denied', text: 'no' });
+  useKey('a', yes, !isChanging);
+  useKey('d', no, !isChanging);
+  if (isChanging) return <Entry label={t('inbox.changeLabel')} submit={t('inbox.send')} isBusy={isBusy} onBack={() => setChanging(false)} onSubmit={(text) => say({ text })} />;
+  return (
+    <div className="ask-actions">
+      <Button look="main" isDisabled={isBusy} onClick={yes}>
+        {t(isPlan ? 'inbox.planYes' : 'inbox.unverifiedYes')} <Hint name="A" />
+      </Button>
+      {isPlan && (
+        <Button isDisabled={isBusy} onClick={() => setChanging(true)}>
+          {t('inbox.planChange')}
+        </Button>
+      )}
+      <Button look="danger" isDisabled={isBusy} onClick={no}>
+        {t(isPlan ? 'inbox.planNo' : 'inbox.unverifiedNo')} <Hint name="D" />
+      </Button>
+    </div>
+  );
+}
+
+function Words({ item, say, isBusy }: AnswerProps) {
+  const { t } = useTranslation();
+  const isQuestion = item.kind === 'question';
+  return (
+    <div className="stack">
+      {item.choices.length > 0 && (
+        <div className="ask-actions">
+          {item.choices.map((choice) => (
+            <Button key={choice} isDisabled={isBusy} onClick={() => say({ text: choice })}>
+              {choice}
+            </Button>
+          ))}
+        </div>
+      )}
+      <Entry label={t(isQuestion ? 'inbox.answerLabel' : 'inbox.replyLabel')} submit={t(isQuestion ? 'inbox.answer' : 'inbox.reply')} isBusy={isBusy} isCalm onSubmit={(text) => say({ text })}>
+        {isQuestion && (
+          <Button look="quiet" isDisabled={isBusy} why={t('inbox.noAnswerWhy')} onClick={() => say({ decision: 'denied' })}>
+            {t('inbox.noAnswer')}
+          </Button>
+        )}
+      </Entry>
+    </div>
+  );
+}

@@ -1,0 +1,50 @@
+import { useTranslation } from 'react-i18next';
+import { useRunRead } from '../../api/queries';
+import type { Change, Conflict, Page } from '../../api/types';
+import { setParam, useAddress } from '../../state/url';
+import { Loaded, Tabs } from '../../ui';
+import { Actions } from '../changes/Actions';
+import { Conflicts } from '../changes/Conflicts';
+import { Files } from '../changes/Files';
+import { Report } from '../changes/Report';
+import { Verdict } from '../changes/Verdict';
+import type { TabProps } from '..';
+import '../changes/changes.css';
+
+/** What a run changed: the verdict with its receipts first, then the files, the conflicts and the report. */
+export default function Changes({ run }: TabProps) {
+  const { t } = useTranslation();
+  const { params } = useAddress();
+  const change = useRunRead<Change>(run, 'change');
+  const conflicts = useRunRead<Page<Conflict>>(run, 'conflicts');
+  const count = conflicts.data?.items.length ?? 0;
+  const waiting = conflicts.data?.items.filter((item) => item.approval).length ?? 0;
+  return (
+    <Loaded read={change}>
+      {(data) => (
+        <div className="changes">
+          <Verdict run={run} change={data} />
+          <Actions run={run} />
+          <Tabs
+            label={t('tab.changes')}
+            value={params.view ?? 'files'}
+            onChange={(view) => setParam('view', view === 'files' ? '' : view)}
+            tabs={[
+              { value: 'files', label: t('changes.files', { count: data.files.length }), content: <Files run={run} change={data} /> },
+              {
+                value: 'conflicts',
+                label: (
+                  <>
+                    {t('changes.conflicts', { count })} {waiting > 0 && <span className="tone-wait">{t('changes.waiting', { count: waiting })}</span>}
+                  </>
+                ),
+                content: <Loaded read={conflicts}>{(page) => <Conflicts run={run} conflicts={page.items} />}</Loaded>,
+              },
+              { value: 'report', label: t('changes.report'), content: <Report run={run} /> },
+            ]}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
