@@ -31,7 +31,7 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
           ))}
         </ul>
       )}
-      <One key={chosen.id} run={run} conflict={chosen} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)} />
+      <One key={chosen.id} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)} />
     </div>
   );
 }
@@ -42,14 +42,15 @@ function State({ conflict }: { conflict: Conflict }) {
   return <StateSign state={SIGN[state] ?? 'waiting'} word={conflict.approval ? t('changes.waitsForYou') : state in SIGN ? t(`changes.conflictState.${state.replace(' ', '_')}`) : state} />;
 }
 
-function One({ run, conflict, siblings }: { run: string; conflict: Conflict; siblings: Conflict[] }) {
+function One({ run, conflict, siblings, isListed }: { run: string; conflict: Conflict; siblings: Conflict[]; isListed: boolean }) {
   const { t } = useTranslation();
-  const rung = RUNGS.includes(conflict.rung) ? t(`changes.rung.${conflict.rung}`) : conflict.rung;
+  const isOpen = conflict.approval !== '' || conflict.state === 'open' || conflict.state === 'proposed';
+  const rung = isOpen ? t(conflict.result ? (conflict.rung === 'model' ? 'changes.proposedByModel' : 'changes.proposedByCode') : 'changes.notMerged') : RUNGS.includes(conflict.rung) ? t(`changes.rung.${conflict.rung}`) : conflict.rung;
   return (
     <section className="conflict" aria-label={conflict.path}>
-      <div className="row wrap">
-        <h3 className="mono files-path">{conflict.path}</h3>
-        <State conflict={conflict} />
+      <div className={isListed ? 'sr' : 'row wrap'}>
+        <h2 className="mono files-path">{conflict.path}</h2>
+        {!isListed && <State conflict={conflict} />}
       </div>
       <p>
         <strong>{rung}</strong> {conflict.why}
@@ -81,7 +82,7 @@ function Panes({ conflict }: { conflict: Conflict }) {
   const pane = (name: PaneName, against: string) => <Pane key={name} title={names[name]} text={conflict[name]} against={against} isShown={name === shown} isWide={name === 'result'} />;
   return (
     <>
-      <div className="only-phone">
+      <div className="panes-switch">
         <Switch label={t('changes.panes')} options={panes} value={shown} onChange={setShown} />
       </div>
       <div className="panes">

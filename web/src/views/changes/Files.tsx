@@ -20,7 +20,7 @@ export function Files({ run, change }: { run: string; change: Change }) {
     <div className={`files ${chosen ? 'has-file' : ''}`}>
       <div className="files-list">
         <VirtualList items={rows} keyOf={(row) => row.key} estimate={28} label={t('changes.fileList')}>
-          {(row) => (row.file ? <FileRow file={row.file} name={row.name} isOn={row.file === shown} /> : <h3 className="files-group">{row.name || t(`changes.group.${row.group}`)}</h3>)}
+          {(row) => (row.file ? <FileRow file={row.file} name={row.name} isOn={row.file === shown} /> : <h2 className="files-group">{row.name || t(`changes.group.${row.group}`)}</h2>)}
         </VirtualList>
       </div>
       <section className="files-diff" aria-label={shown.path}>
@@ -28,7 +28,7 @@ export function Files({ run, change }: { run: string; change: Change }) {
           <Button look="quiet" className="only-phone" onClick={() => setParam('file', '')}>
             ‹ {t('changes.allFiles')}
           </Button>
-          <h3 className="mono grow files-path">{shown.before && shown.before !== shown.path ? `${shown.before} → ${shown.path}` : shown.path}</h3>
+          <h2 className="mono grow files-path">{shown.before && shown.before !== shown.path ? `${shown.before} → ${shown.path}` : shown.path}</h2>
           <div className="row wrap">
             {agents.length > 1 && shown.agents.map((agent) => <AgentName key={agent} agent={agent} />)}
             <DiffSwitch />
@@ -49,7 +49,8 @@ interface Row {
 
 /** Tests and check files first, then the others by folder. */
 function listRows(files: ChangedFile[]): Row[] {
-  const sorted = [...files].sort((left, right) => left.path.localeCompare(right.path));
+  const folderOf = (file: ChangedFile) => file.path.slice(0, file.path.lastIndexOf('/') + 1);
+  const sorted = [...files].sort((left, right) => folderOf(left).localeCompare(folderOf(right)) || left.path.localeCompare(right.path));
   const tests = sorted.filter((file) => file.is_test);
   const rest = sorted.filter((file) => !file.is_test);
   const rows: Row[] = [];
@@ -57,11 +58,10 @@ function listRows(files: ChangedFile[]): Row[] {
   if (rest.length && tests.length) rows.push({ key: 'rest', group: 'rest', name: '' });
   let folder = '';
   for (const file of rest) {
-    const at = file.path.lastIndexOf('/') + 1;
-    const here = file.path.slice(0, at);
+    const here = folderOf(file);
     if (here !== folder && here) rows.push({ key: `folder:${here}`, group: '', name: here });
     folder = here;
-    rows.push({ key: file.path, group: '', name: file.path.slice(at), file });
+    rows.push({ key: file.path, group: '', name: file.path.slice(here.length), file });
   }
   return rows;
 }

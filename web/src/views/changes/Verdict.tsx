@@ -8,7 +8,7 @@ import { useAddress } from '../../state/url';
 import { Button, Dialog, Loaded, StateSign } from '../../ui';
 
 /** Whether the result is good, as one sentence, and what that sentence rests on. */
-export function Verdict({ run, change }: { run: string; change: Change }) {
+export function Verdict({ run, change, isShort }: { run: string; change: Change; isShort: boolean }) {
   const { t } = useTranslation();
   const [log, setLog] = useState<Receipt | null>(null);
   return (
@@ -16,6 +16,16 @@ export function Verdict({ run, change }: { run: string; change: Change }) {
       <p className="verdict-line">
         {change.verdict && <StateSign state={change.verdict} />} <span>{change.sentence || t('changes.noVerdict')}</span>
       </p>
+      {isShort ? null : <Grounds change={change} onLog={setLog} />}
+      {log && <Log run={run} receipt={log} onClose={() => setLog(null)} />}
+    </section>
+  );
+}
+
+function Grounds({ change, onLog }: { change: Change; onLog: (receipt: Receipt) => void }) {
+  const { t } = useTranslation();
+  return (
+    <>
       {change.reasons.length > 0 && (
         <ul className="verdict-list">
           {change.reasons.map((reason) => (
@@ -31,9 +41,8 @@ export function Verdict({ run, change }: { run: string; change: Change }) {
           ))}
         </ul>
       )}
-      {change.receipts.length > 0 && <Receipts receipts={change.receipts} onLog={setLog} />}
-      {log && <Log run={run} receipt={log} onClose={() => setLog(null)} />}
-    </section>
+      {change.receipts.length > 0 && <Receipts receipts={change.receipts} onLog={onLog} />}
+    </>
   );
 }
 
@@ -72,7 +81,7 @@ function Receipts({ receipts, onLog }: { receipts: Receipt[]; onLog: (receipt: R
               <td className="right num">{format.duration(receipt.seconds * 1000)}</td>
               <td>
                 {receipt.log ? (
-                  <Button look="quiet" aria-label={t('changes.openLog', { check: receipt.check })} onClick={() => onLog(receipt)}>
+                  <Button aria-label={t('changes.openLog', { check: receipt.check })} onClick={() => onLog(receipt)}>
                     {t('changes.open')}
                   </Button>
                 ) : (

@@ -56,10 +56,13 @@ function Line({ row, lanes, width, isOn }: { row: Row; lanes: number; width: str
       className={`message-row ${isOn ? 'is-on' : ''} ${agentClass(message.sender)}`}
       style={{ width }}
       onClick={() => select(`message:${message.id}`)}
-      aria-label={`${who}: ${message.text.slice(0, 160)}${isWaiting ? ` ${t('messages.waits')}` : ''}`}
     >
       <span className="num soft message-time">{format.clock(message.sent_at)}</span>
-      <span className="lanes">
+      <span className="message-flat">
+        <i className="dot" /> <b>{who}</b> {isWaiting && <span className="tone-wait">◐ {t('messages.waits')}</span>}
+      </span>
+      <span className="only-phone message-whole">{message.text.slice(0, 300)}</span>
+      <span className="lanes" aria-hidden="true">
         {Array.from({ length: lanes }, (_, lane) => (
           <span key={lane} className="lane" />
         ))}

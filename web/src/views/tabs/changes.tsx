@@ -15,6 +15,7 @@ import '../changes/changes.css';
 export default function Changes({ run }: TabProps) {
   const { t } = useTranslation();
   const { params } = useAddress();
+  const view = params.view || 'files';
   const change = useRunRead<Change>(run, 'change');
   const conflicts = useRunRead<Page<Conflict>>(run, 'conflicts');
   const count = conflicts.data?.items.length ?? 0;
@@ -23,11 +24,11 @@ export default function Changes({ run }: TabProps) {
     <Loaded read={change}>
       {(data) => (
         <div className="changes">
-          <Verdict run={run} change={data} />
-          <Actions run={run} />
+          <Verdict run={run} change={data} isShort={view !== 'files'} />
+          {view === 'files' && <Actions run={run} />}
           <Tabs
             label={t('tab.changes')}
-            value={params.view ?? 'files'}
+            value={view}
             onChange={(view) => setParam('view', view === 'files' ? '' : view)}
             tabs={[
               { value: 'files', label: t('changes.files', { count: data.files.length }), content: <Files run={run} change={data} /> },
