@@ -26,9 +26,18 @@ const SIGNS: Record<string, readonly [string, Tone]> = {
 export const STATES = Object.keys(SIGNS);
 export const signOf = (state: string): readonly [string, Tone] => SIGNS[state] ?? ['·', 'soft'];
 
-/** The same agent has the same colour everywhere: one of twelve, by its name. */
+const colours = new Map<string, number>();
+const COLOURS = 12;
+
+/** The same agent has the same colour everywhere: by its name, or the next that is free. */
 export function agentClass(agent: string): string {
+  const known = colours.get(agent);
+  if (known !== undefined) return `agent-${known}`;
   let hash = 7;
   for (const char of agent) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
-  return `agent-${hash % 12}`;
+  const taken = new Set(colours.values());
+  let colour = hash % COLOURS;
+  for (let tries = 0; taken.has(colour) && tries < COLOURS; tries++) colour = (colour + 1) % COLOURS;
+  colours.set(agent, colour);
+  return `agent-${colour}`;
 }

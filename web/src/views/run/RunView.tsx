@@ -53,9 +53,9 @@ export function RunView({ run }: { run: string }) {
   );
 }
 
-const MAIN: readonly Verb[] = ['apply', 'resume'];
-const HIDDEN: readonly Verb[] = ['send', 'fork'];
-const ASKS: readonly Verb[] = ['cancel', 'discard', 'rewind', 'undo', 'branch', 'apply'];
+/** What becomes of the change is decided where it is read: in the tab Changes. */
+const SHOWN: readonly Verb[] = ['pause', 'resume', 'cancel', 'rewind'];
+const ALWAYS: readonly Verb[] = ['pause', 'resume'];
 
 /** What a person adds to do it all the same, by the reason of the refusal. */
 const INSIST: Record<string, Partial<VerbInput>> = { governing: { confirm_governing: true }, not_sure: { force: true } };
@@ -65,10 +65,14 @@ function Header({ run }: { run: RunDetail }) {
   const format = useFormat();
   const verb = useVerb(run.id);
   const past = usePast();
+  const address = useAddress();
   const [asked, setAsked] = useState<Action | null>(null);
-  const actions = run.actions.filter((action) => !HIDDEN.includes(action.verb) && (action.is_allowed || ['apply', 'pause', 'resume'].includes(action.verb)));
+  const isActive = !['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
+  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (isActive && ALWAYS.includes(action.verb))));
+  const hasChange = tabs.some((tab) => tab.name === 'changes') && run.actions.some((action) => ['apply', 'undo'].includes(action.verb) && action.is_allowed);
+  const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.state === 'limit');
   const insist = verb.error instanceof ProblemError ? INSIST[verb.error.problem.code] : undefined;
-  const press = (action: Action) => (ASKS.includes(action.verb) ? setAsked(action) : verb.mutate({ verb: action.verb }));
+  const press = (action: Action) => (asksFor(action) ? setAsked(action) : verb.mutate({ verb: action.verb }));
   return (
     <header className="run-header">
       <div className="row wrap run-first">
@@ -105,7 +109,7 @@ function Header({ run }: { run: RunDetail }) {
           {actions.map((action) => (
             <Button
               key={action.verb}
-              look={MAIN.includes(action.verb) && action.is_allowed ? 'main' : ['cancel', 'discard'].includes(action.verb) ? 'danger' : undefined}
+              look={action.verb === 'resume' && action.is_allowed ? 'main' : action.verb === 'cancel' ? 'danger' : undefined}
               isDisabled={!action.is_allowed || past !== '' || verb.isPending}
               why={past || action.why}
               onClick={() => press(action)}
@@ -113,6 +117,11 @@ function Header({ run }: { run: RunDetail }) {
               {t(`verb.${action.verb}`)}
             </Button>
           ))}
+          {hasChange && address.tab !== 'changes' && (
+            <a className="button main" {...link({ tab: 'changes', params: {} })}>
+              {t('run.readChange')}
+            </a>
+          )}
         </div>
       </div>
       {verb.error && (
@@ -163,10 +172,10 @@ function VerbSays({ result, onClose }: { result: VerbResult; onClose: () => void
 function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => void; onYes: (input: Partial<VerbInput>) => void }) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
-  const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : action.verb === 'rewind' ? 'version' : null;
+  const takes = action.verb === 'rewind' ? 'version' : action.verb === 'resume' ? 'cost' : null;
   const value = text.trim();
-  const input = takes === 'branch' ? { branch: value } : takes === 'message' ? { message: value } : takes === 'version' ? { version: Number(value) } : {};
-  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : takes !== 'branch' || value !== '';
+  const input = takes === 'version' ? { version: Number(value) } : takes === 'cost' ? { cost_limit: Number(value) } : {};
+  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : takes === null || Number(value) > 0;
   return (
     <Dialog title={t(`verb.${action.verb}`)} onClose={onClose}>
       <form
@@ -180,12 +189,12 @@ function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => vo
         {takes && (
           <label className="stack-tight">
             {t(`need.${takes}`)}
-            <input className="field" value={text} inputMode={takes === 'version' ? 'numeric' : undefined} onChange={(event) => setText(event.target.value)} />
+            <input className="field" value={text} inputMode={takes === 'version' ? 'numeric' : 'decimal'} onChange={(event) => setText(event.target.value)} />
           </label>
         )}
         <div className="actions">
           <Button onClick={onClose}>{t('ui.back')}</Button>
-          <Button type="submit" why={isReady ? undefined : t('run.fillIn')} look={['cancel', 'discard'].includes(action.verb) ? 'danger' : 'main'} isDisabled={!isReady}>
+          <Button type="submit" why={isReady ? undefined : t('run.fillIn')} look={action.verb === 'cancel' ? 'danger' : 'main'} isDisabled={!isReady}>
             {t(`verb.${action.verb}`)}
           </Button>
         </div>
