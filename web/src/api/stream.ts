@@ -129,11 +129,11 @@ class Stream {
         () => this.open(),
         (error: { status?: number }) => {
           if (error.status === 401 || error.status === 403) this.say('signed-out');
-          this.retryMs = Math.min(this.retryMs * 1.6, 10_000);
           this.retryLater();
         },
       );
     }, this.retryMs);
+    this.retryMs = Math.min(this.retryMs * 1.6, 10_000);
   }
 
   private say(state: Connection['state']): void {

@@ -28,7 +28,7 @@ export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirm
   return (
     <section className="proposal" aria-label={t('proposal.title')}>
       <p>
-        <strong>{t(proposal.is_team ? 'proposal.team' : 'proposal.single')}</strong> {proposal.reason}
+        <strong>{proposal.reason}</strong>
       </p>
       {proposal.notes.map((note) => (
         <p key={note} className="soft">
