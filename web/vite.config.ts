@@ -17,7 +17,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 700,
     reportCompressedSize: false,
-    manifest: false,
+    rolldownOptions: { checks: { pluginTimings: false } },
     target: 'es2022',
   },
   server: { host: '127.0.0.1', port: 5173, strictPort: true, proxy: { '/api': proxy, '/login': proxy } },
