@@ -23,7 +23,7 @@ from greenroom.policy.rules import parse
 from greenroom.runs.verdict import VerdictState
 
 SRC = Path(__file__).resolve().parents[2] / "src" / "greenroom"
-FILES = ("app/messages/", "cli/render/organisation.")
+FILES = ("app/messages/", "app/messages/organisation.")
 OPTIONS = {"spent", "again"}
 """Keywords of errors that are not values of their message."""
 
@@ -95,7 +95,7 @@ def test_every_message_that_the_code_names_exists_and_gets_its_values() -> None:
 
 BY_NAME = re.compile(
     r"(charter|founding|input|(chat_)?commands|refusals|hints|notices|instructions|states|nouns|rejections|rejection_hints"
-    r"|findings(_with_tests)?|reasons|validation|provider_faults|decision|(many_)?labels|destinations|counts|columns)\..*"
+    r"|findings(_with_tests)?|guard|actions|reasons|validation|provider_faults|decision|(many_)?labels|destinations|counts|columns)\..*"
     r"|library\.((no|not_a|program)_(run|conversation)|\w+_kind)|chat\.key_\w+|models\.call_\w+|tools\.effect_\w+|stat\.\w+"
     r"|conversation\.\w+|approvals\.\w+|change\.(recovered|applied)\w*|home\.(only_copy|discard\w*|sandbox_\w+)"
     r"|report\.(in_place|nothing_changed|limit_\w+|turn_\w+)|run\.(verified|failed|unverified|cancelled)"

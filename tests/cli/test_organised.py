@@ -20,6 +20,7 @@ from greenroom.app.organisation.people import HumanAgent
 from greenroom.app.organisation.phrases import BASE_TASK, ORGANISATION_KIT
 from greenroom.app.runtime import Runtime
 from greenroom.app.task_status import TaskStatus
+from greenroom.app.words import ResumeHelp
 from greenroom.cli.commands import chat
 from greenroom.cli.context import Invocation, SignalStop
 from greenroom.cli.exit_codes import Exit
@@ -29,7 +30,6 @@ from greenroom.cli.interactive.inbox import InboxScreen
 from greenroom.cli.interactive.organisation import OrganisationListener, build_wait_result, keep_running
 from greenroom.cli.render.output import Console, Output
 from greenroom.cli.render.progress import Progress
-from greenroom.cli.render.words import ResumeHelp
 from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import evolve

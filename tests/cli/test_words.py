@@ -6,10 +6,10 @@ from typing import get_type_hints
 import pytest
 
 from greenroom.app.runtime import LoggedEvent
+from greenroom.app.words import STOPPED_BY_PERSON, ResumeHelp, describe_event, describe_pause, describe_reason
 from greenroom.cli.errors import encode_line
 from greenroom.cli.render.output import event_fields
 from greenroom.cli.render.team import TeamHistory
-from greenroom.cli.render.words import STOPPED_BY_PERSON, ResumeHelp, describe_event, describe_pause, describe_reason
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.ids import AgentId, ArtifactId, BudgetId, MemoryId, StepId, TaskId, TeamId, ThreadId, TimerId
 from greenroom.core.state.agent import AgentRemoved

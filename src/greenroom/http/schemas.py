@@ -11,8 +11,8 @@ T = TypeVar("T")
 RunState = Literal[
     "working", "waiting", "paused", "limit", "provider", "idle", "stopped", "finished", "failed", "cancelled", "damaged"
 ]
-VerdictState = Literal["verified", "failed", "unverified"]
 Verb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo", "send"]
+VerdictState = Literal["verified", "failed", "unverified"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
@@ -305,3 +305,244 @@ class Text(Fields):
 
     text: str
     media_type: str = "text/plain"
+
+
+class Action(Fields):
+    """A verb that a person can use on a run now. `why` says why it cannot be used, or what will happen."""
+
+    verb: Verb
+    is_allowed: bool
+    why: str = ""
+
+
+class Origin(Fields):
+    """The run and version that a run was forked from."""
+
+    run: str
+    version: int
+
+
+class RunDetail(Run):
+    """A run at one version. `head` is its newest version. `answer` is the agent's own words, never verified."""
+
+    request: str
+    answer: str = ""
+    models: list[str] = []
+    at: int
+    head: int
+    actions: list[Action] = []
+    forked_from: Origin | None = None
+
+
+class Subtask(Fields):
+    """A subtask of a stage. `waits_for` says why it has not begun."""
+
+    id: str
+    name: str
+    title: str
+    duty: str
+    agent: str
+    needs: list[str]
+    state: Literal["init", "running", "finished", "failed", "skipped", "cancelled"]
+    waits_for: str = ""
+    summary: str = ""
+    attempt: int = 1
+    tries: int = 1
+    required: bool = True
+    started_at: int | None = None
+    ended_at: int | None = None
+    expected_s: float = 0
+    cost: float | None = None
+    tokens: int = 0
+    writes: list[str] = []
+    is_critical: bool = False
+    is_own: bool = False
+
+
+class Stage(Fields):
+    """A stage with its subtasks."""
+
+    id: str
+    task: str
+    intention: str
+    state: Literal["init", "running", "finished", "failed", "cancelled"]
+    started_at: int | None = None
+    ended_at: int | None = None
+    subtasks: list[Subtask]
+
+
+class Plan(Fields):
+    """All stages of a run at one version."""
+
+    at: int
+    stages: list[Stage]
+
+
+class Bar(Fields):
+    """What an agent did from one time to another. Bars that are too short to see are one bar of several `steps`."""
+
+    kind: Literal["model", "tool", "wait", "approval"]
+    begins: int
+    ends: int | None
+    step: str = ""
+    subtask: str = ""
+    text: str = ""
+    steps: int = 1
+
+
+class Lane(Fields):
+    """The bars of one agent, oldest first."""
+
+    agent: str
+    bars: list[Bar]
+
+
+class Gantt(Fields):
+    """What all agents did over time."""
+
+    at: int
+    begins: int
+    ends: int
+    lanes: list[Lane]
+
+
+class Step(Fields):
+    """A step in one line."""
+
+    id: str
+    agent: str
+    task: str
+    subtask: str = ""
+    type: Literal["skill", "tool"]
+    executor: str
+    intention: str = ""
+    text: str = ""
+    state: str
+    attempt: int = 0
+    queued_at: int
+    started_at: int | None = None
+    ended_at: int | None = None
+    cost: float | None = None
+    tokens: int = 0
+    error: str = ""
+
+
+class PromptMessage(Fields):
+    """A message of a request to a model."""
+
+    role: str
+    text: str
+
+
+class StepDetail(Step):
+    """A step with its exact call, its result, the prompt and the reply of a model call, and the terms it ran under."""
+
+    instruction: object = None
+    result: object = None
+    reply: str = ""
+    reasoning: str = ""
+    prompt: list[PromptMessage] = []
+    prompt_note: str = ""
+    model: str = ""
+    effect: str = ""
+    policy: str = ""
+    rule: str = ""
+    version: int = 0
+
+
+class Agent(Fields):
+    """A member of a run."""
+
+    id: str
+    role: str
+    kind: str
+    model: str = ""
+    state: Literal["idle", "working", "waiting", "retired"]
+    now: str = ""
+    since: int | None = None
+    queue: int = 0
+    waits_on: list[str] = []
+    manager: str = ""
+    steps: int = 0
+    cost: float | None = None
+    tokens: int = 0
+
+
+class AgentDetail(Agent):
+    """A member with its queue, its rights and its memory."""
+
+    queued: list[Step] = []
+    tools: list[str] = []
+    skills: list[str] = []
+    rules: list[str] = []
+    memory: str = ""
+    instructions: str = ""
+    duties: list[str] = []
+
+
+class Message(Fields):
+    """A message. `answered_at` ends the wait of its sender."""
+
+    id: str
+    version: int
+    sender: str
+    receivers: list[str]
+    text: str
+    kind: str
+    need_reply: bool = False
+    waits: bool = False
+    answers: str = ""
+    group: str = ""
+    sent_at: int
+    answered_at: int | None = None
+
+
+class SharedNote(Fields):
+    """A note or a value on the task board."""
+
+    key: str
+    agent: str
+    text: str
+    at: int | None = None
+
+
+class Bucket(Fields):
+    """A part of the timeline: its last version, its time, and how many events happened since the one before."""
+
+    version: int
+    at: int
+    events: int
+
+
+class Mark(Fields):
+    """A moment worth a look."""
+
+    version: int
+    at: int
+    kind: Literal["approval", "failure", "conflict", "verdict", "person"]
+    text: str
+
+
+class Timeline(Fields):
+    """The density of events over a run."""
+
+    head: int
+    begins: int
+    ends: int
+    buckets: list[Bucket]
+    marks: list[Mark]
+
+
+class EventRow(Fields):
+    """An event: what happened, as one line in the person's language, and its data."""
+
+    run: str
+    version: int
+    at: int
+    type: str
+    agent: str = ""
+    subtask: str = ""
+    step: str = ""
+    text: str = ""
+    level: Literal["info", "good", "bad", "wait"] = "info"
+    data: dict[str, object] = {}

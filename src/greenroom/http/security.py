@@ -173,7 +173,7 @@ def pick_language(connection: HTTPConnection) -> str:
 
 
 def _refuse(status: int, code: str) -> Response:
-    problem = Problem(code=code, message=translate(f"server.{code}"))
+    problem = Problem(code=code, message=translate(f"guard.{code}"))
     challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     return JSONResponse(problem.model_dump(), status, challenge)
 

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
+from greenroom.app import words as phrases
 from greenroom.app.messages import MESSAGES, MessageCatalogue
 from greenroom.app.organisation.inbox import read_states, serialise_states
 from greenroom.app.organisation.phrases import BASE_TASK, build_refusal, command_phrases, make_unknown_agent_error
-from greenroom.cli.render import words as phrases
 from greenroom.core.base.errors import RefusedError
 from greenroom.core.base.ids import GroupId
 from greenroom.core.rules.intents import AddParticipants, FinishStage, FinishTask

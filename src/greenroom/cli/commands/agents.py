@@ -29,11 +29,11 @@ from greenroom.app.teams.metrics import ProfileMetrics, read_metrics
 from greenroom.app.teams.profiles import Profiles
 from greenroom.app.text_reader import TextReader
 from greenroom.app.trust import describe_agent, explain_untrusted_agent, may_be_used, open_trust_store
+from greenroom.app.words import shorten
 from greenroom.app.workspace import current_folder, find_workspace_root
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.records import encode, evolve, to_full_dict
 from greenroom.core.state.spec import Cooperation
 

@@ -19,12 +19,12 @@ from greenroom.app.approvals import (
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.teams.integration import check_conflict_answer
+from greenroom.app.words import shorten
 from greenroom.cli.commands.runs import format_ago, format_ahead, team_label
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import Id
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data

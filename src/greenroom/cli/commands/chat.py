@@ -33,6 +33,7 @@ from greenroom.app.conversation.chat_input import (
 from greenroom.app.conversation.start import FIRST_TASK_ID
 from greenroom.app.messages import translate
 from greenroom.app.run_plan import RunPlan
+from greenroom.app.words import shorten
 from greenroom.cli.commands.run import start_team
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
@@ -51,7 +52,6 @@ from greenroom.cli.options import (
 )
 from greenroom.cli.render.progress import NestedOutput
 from greenroom.cli.render.questions import PROMPT
-from greenroom.cli.render.words import shorten
 from greenroom.cli.start import ask_trust, new_limits, plan_run
 from greenroom.core.base.errors import StoreFault, WorldFault
 from greenroom.core.base.ids import TeamId

@@ -20,6 +20,7 @@ from greenroom.app.run_host import cancel_tasks
 from greenroom.app.runs.workspaces import RewindPoint, find_rewind_point, list_rewind_points, open_workspace, rewind_run
 from greenroom.app.runs.workspaces import tell_run as tell_rewound
 from greenroom.app.toolset.pipeline import answer_pending
+from greenroom.app.words import shorten, step_words
 from greenroom.cli.commands.chat import reopen
 from greenroom.cli.commands.run import resume_run
 from greenroom.cli.context import Invocation, invoke, render_command
@@ -42,7 +43,6 @@ from greenroom.cli.options import (
 )
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import strip_control_characters
-from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.start import ask_trust, new_limits
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import TaskId, TeamId

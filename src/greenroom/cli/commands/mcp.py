@@ -27,11 +27,11 @@ from greenroom.app.toolset.mcp import (
     open_listings,
 )
 from greenroom.app.trust import open_trust_store
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import confirm
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.records import Data
 

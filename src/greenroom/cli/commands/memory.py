@@ -17,12 +17,12 @@ from greenroom.app.library.greenroom import Greenroom
 from greenroom.app.memory_organizer import MERGER, MemoryOrganizer, import_record, parse_records, to_fields
 from greenroom.app.messages import count_things, translate
 from greenroom.app.settings.home import create_file
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.plan_review import read_named_file
 from greenroom.cli.options import DEFAULT_OPTIONS, RunOptions
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import ModelFault, WorldFault, make_refusal
 from greenroom.core.state.knowledge import Memory, MemoryType
 

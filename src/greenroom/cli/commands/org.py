@@ -21,6 +21,15 @@ from greenroom.app.organisation.phrases import BASE_TASK, build_refusal, command
 from greenroom.app.task_status import classify_pause
 from greenroom.app.team_host import TeamHost
 from greenroom.app.toolset.redaction import SecretRedactor
+from greenroom.app.words import (
+    ORGANISATION_WORDS,
+    STOPPED_BY_PERSON,
+    describe_pause,
+    describe_reason,
+    inbox_phrase,
+    organisation_phrase,
+    status_word,
+)
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
 from greenroom.cli.interactive.follow import attach_progress, show_events_meanwhile
@@ -43,15 +52,6 @@ from greenroom.cli.interactive.organisation import (
 from greenroom.cli.options import DEFAULT_OPTIONS, ModelName, Record, Replay, RunOptions
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.team import TeamHistory, language_of, render_team
-from greenroom.cli.render.words import (
-    ORGANISATION_WORDS,
-    STOPPED_BY_PERSON,
-    describe_pause,
-    describe_reason,
-    inbox_phrase,
-    organisation_phrase,
-    status_word,
-)
 from greenroom.cli.start import new_limits
 from greenroom.core.base.errors import WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, TeamId

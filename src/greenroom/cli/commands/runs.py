@@ -19,6 +19,7 @@ from greenroom.app.runs.report import AgentPlan, find_agent_plans
 from greenroom.app.task_status import format_duration, read_status
 from greenroom.app.teams.report import count_subtasks, describe_missing, find_stage
 from greenroom.app.teams.team_file import measure_routing
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.interactive.follow import unverified_code
@@ -34,7 +35,6 @@ from greenroom.cli.render.team import (
     team_fields,
 )
 from greenroom.cli.render.team_progress import find_team_stage, render_results, subtask_fields
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.core.base.records import Data, to_full_dict

@@ -13,11 +13,11 @@ from greenroom.app.messages import count_things, translate
 from greenroom.app.skill_folders import FileSkill, FoundSkills, find_skills
 from greenroom.app.skill_sync import SyncedRepository, remove_other_copies, sync_repository
 from greenroom.app.trust import TrustItem, make_skill_check
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.cli.render.questions import confirm
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import WorldFault, make_refusal
 
 COLUMNS: Final = (

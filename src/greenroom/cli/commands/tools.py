@@ -14,12 +14,12 @@ from greenroom.app.messages import translate
 from greenroom.app.team_host import watch_steps
 from greenroom.app.toolset.custom import find_tool_source
 from greenroom.app.toolset.manual_call import create_manual_call, run_manual_call
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.options import STDIN, read_stdin
 from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.records import Data
 from greenroom.core.ports.tool import ToolCard

@@ -34,6 +34,7 @@ from greenroom.app.settings import values
 from greenroom.app.settings.schema import LimitSettings
 from greenroom.app.task_status import format_duration
 from greenroom.app.team_host import watch_steps
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.errors import explain
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
@@ -43,7 +44,6 @@ from greenroom.cli.render.conversation import RunView
 from greenroom.cli.render.progress import DeferredDisplay
 from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT, disable_echo
 from greenroom.cli.render.team import TeamHistory, read_history
-from greenroom.cli.render.words import shorten
 from greenroom.cli.start import warn
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault

@@ -26,6 +26,7 @@ from greenroom.app.organisation.people import HumanAgent, find_shared_task
 from greenroom.app.organisation.phrases import BASE_TASK, make_dismissed_error, make_unknown_agent_error
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.toolset.manual_call import create_manual_call, run_manual_call
+from greenroom.app.words import describe_pause, end_word, inbox_phrase
 from greenroom.cli.context import Invocation
 from greenroom.cli.errors import Json, StdoutFault, error_fields, explain
 from greenroom.cli.exit_codes import Exit, exit_for_error
@@ -34,7 +35,6 @@ from greenroom.cli.render import inbox as display
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.questions import DOUBLE_INTERRUPT_S, PROMPT
 from greenroom.cli.render.team import render_open_tasks, render_waits
-from greenroom.cli.render.words import describe_pause, end_word, inbox_phrase
 from greenroom.core.base.errors import RefusedError, StaleOwner, StoreFault, WorldFault, make_refusal
 from greenroom.core.base.ids import AgentId, GroupId, StageId
 from greenroom.core.rules.messages import VERB_KEYS

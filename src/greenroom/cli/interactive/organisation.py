@@ -37,12 +37,7 @@ from greenroom.app.run_plan import check_servers
 from greenroom.app.runtime import LoggedEvent
 from greenroom.app.task_status import TaskStatus, read_status
 from greenroom.app.team_host import TeamHost
-from greenroom.cli.context import Invocation, render_command
-from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.options import RunOptions
-from greenroom.cli.render.output import strip_control_characters
-from greenroom.cli.render.team import TeamHistory
-from greenroom.cli.render.words import (
+from greenroom.app.words import (
     ResumeHelp,
     describe_pause,
     describe_reason,
@@ -50,6 +45,11 @@ from greenroom.cli.render.words import (
     inbox_phrase,
     organisation_phrase,
 )
+from greenroom.cli.context import Invocation, render_command
+from greenroom.cli.exit_codes import Exit, exit_for_statuses
+from greenroom.cli.options import RunOptions
+from greenroom.cli.render.output import strip_control_characters
+from greenroom.cli.render.team import TeamHistory
 from greenroom.cli.start import ask_trust, warn
 from greenroom.core.base.amounts import UNLIMITED
 from greenroom.core.base.errors import WorldFault, make_refusal

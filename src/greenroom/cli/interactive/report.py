@@ -15,10 +15,10 @@ from greenroom.app.memories import list_kept, list_unsaved
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_for_people
 from greenroom.app.task_status import find_partial, format_duration
+from greenroom.app.words import shorten
 from greenroom.cli.context import Invocation, render_command
 from greenroom.cli.exit_codes import Exit
 from greenroom.cli.render.team import TeamHistory
-from greenroom.cli.render.words import shorten
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import TEAM_BUDGET, TeamId

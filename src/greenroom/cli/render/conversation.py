@@ -15,11 +15,11 @@ from greenroom.app.cost import format_dollars
 from greenroom.app.messages import current_language, translate
 from greenroom.app.messages.findings import render_finding, render_result
 from greenroom.app.task_status import format_duration
+from greenroom.app.words import shorten, step_words
 from greenroom.cli.errors import StdoutFault
 from greenroom.cli.render.output import Console, Output, strip_control_characters
 from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
 from greenroom.cli.render.team import SPINNER, EventLine, TeamHistory
-from greenroom.cli.render.words import shorten, step_words
 from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import sender_of
 from greenroom.core.ports.executor import LiveEvent, ToolPrinted

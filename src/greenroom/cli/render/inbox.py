@@ -12,10 +12,10 @@ from rich.text import Text
 
 from greenroom.app.organisation.inbox import InboxMessage, approval_of, render_notices, subtask_of
 from greenroom.app.organisation.phrases import command_phrases
+from greenroom.app.words import inbox_phrase
 from greenroom.cli.errors import Json
 from greenroom.cli.render.output import strip_control_characters
 from greenroom.cli.render.team import agent_fields, colour, describe_activity, find_waited_for
-from greenroom.cli.render.words import inbox_phrase
 from greenroom.core.base.ids import AgentId
 from greenroom.core.state.message import Message
 from greenroom.core.state.step import Step

@@ -18,8 +18,7 @@ from greenroom.app.organisation.people import sort_oldest_first
 from greenroom.app.organisation.phrases import ORGANISATION_KIT as ORGANISATION
 from greenroom.app.runtime import LoggedEvent, Runtime
 from greenroom.app.task_status import RunFigures, TaskStatus, format_duration, read_status
-from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
-from greenroom.cli.render.words import (
+from greenroom.app.words import (
     EVENT_WORDS,
     ORGANISATION_WORDS,
     EventSummary,
@@ -27,9 +26,11 @@ from greenroom.cli.render.words import (
     describe_event,
     describe_reason,
     end_word,
+    find_subtask_name,
     shorten,
     step_words,
 )
+from greenroom.cli.render.output import Column, FittedTable, make_row, strip_control_characters
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, StepId, SubtaskId, TaskId, TeamId, agent_of
 from greenroom.core.ports.codec import to_json_dict
@@ -171,15 +172,6 @@ class TeamHistory(RunFigures):
     def artifacts_of(self, task: Task) -> list[Artifact]:
         """Return the newest version of each artifact of a task."""
         return [artifact for key, artifact in sorted(self.artifacts.items()) if key[0] == task.task_id]
-
-
-def find_subtask_name(state: TeamState, event: Event) -> str:
-    """Return the name of the subtask that an event is about; empty if it is about none. `state` is that before it."""
-    step = state.steps.get(getattr(event, "step_id", StepId("")))
-    name = getattr(event, "subtask_id", None) or (step.subtask_id if step is not None else None)
-    stages = state.stages.values() if name else ()
-    found = (subtask for stage in stages if name and (subtask := stage.find_subtask(name)) is not None)
-    return next((subtask.name for subtask in found), "")
 
 
 async def read_history(runtime: Runtime, team: TeamId, at: int | None = None) -> TeamHistory:

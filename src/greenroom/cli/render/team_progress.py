@@ -16,11 +16,11 @@ from greenroom.app.cost import format_dollars
 from greenroom.app.messages import count_things, current_language, shorten_names, translate
 from greenroom.app.task_status import format_duration
 from greenroom.app.teams.report import Contribution, count_subtasks, find_phase, list_contributions
+from greenroom.app.words import MAX_REASON_CHARS, attempt_words, shorten
 from greenroom.cli.render.conversation import RunView, describe_step
 from greenroom.cli.render.output import Column, FittedTable, Output, make_row, strip_control_characters
 from greenroom.cli.render.progress import LineProgress, LiveDisplay, describe_retry
 from greenroom.cli.render.team import SUBTASK_SIGNS, EventLine, TeamHistory, colour, describe_activity
-from greenroom.cli.render.words import MAX_REASON_CHARS, attempt_words, shorten
 from greenroom.cli.setup import CommandSetup
 from greenroom.core.base.ids import TEAM_BUDGET, StepId
 from greenroom.core.base.records import Data

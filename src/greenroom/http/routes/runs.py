@@ -1,36 +1,49 @@
-"""Runs: the session, the list of runs, and one run."""
+"""Runs: the session, the list of runs, one run at a version, and its plan."""
 
 from __future__ import annotations
 
 import getpass
+from graphlib import TopologicalSorter
 from importlib.metadata import version
+from typing import Final
 
 from fastapi import APIRouter
 
+from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import current_language
 from greenroom.app.settings.home import home_folder
-from greenroom.app.task_status import read_ended_status, read_status
+from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
+from greenroom.app.teams.report import count_subtasks
+from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import GreenroomError, StoreFault
-from greenroom.core.base.ids import TEAM_BUDGET, TeamId
+from greenroom.core.base.ids import TEAM_BUDGET, SubtaskId, TeamId
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.log import StreamInfo
+from greenroom.core.state import stage as stages
 from greenroom.core.state.task import Task
-from greenroom.http.context import Context, Cursor, Limit, cut_page
-from greenroom.http.schemas import Page, Run, RunState, Session
+from greenroom.core.state.team_state import TeamState
+from greenroom.http import schemas
+from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.run_index import JUDGED
+from greenroom.runs.verdict import VerdictState, find_verdict
+from greenroom.teamwork.plan_graph import OWN_SUBTASKS
+
+MAX_ENDED: Final = 1_000
+"""Ended stages and tasks that one answer holds."""
 
 router = APIRouter(tags=["runs"])
 
 
 @router.get("/session")
-async def read_session(context: Context) -> Session:
+async def read_session(context: Context) -> schemas.Session:
     """Say who looks, and what this server works on."""
     model, hint = "", ""
     try:
         model = context.app.resolve_alias("")
     except GreenroomError as error:
         hint = str(error)
-    return Session(
+    return schemas.Session(
         folder=str(context.app.root),
         home=str(home_folder(context.app.home)),
         language="zh" if current_language().startswith("zh") else "en",
@@ -44,51 +57,192 @@ async def read_session(context: Context) -> Session:
 
 @router.get("/runs")
 async def list_runs(
-    context: Context, state: RunState | None = None, search: str = "", cursor: Cursor = "", limit: Limit = 100
-) -> Page[Run]:
+    context: Context,
+    state: schemas.RunState | None = None,
+    search: str = "",
+    folder: str = "",
+    cursor: Cursor = "",
+    limit: Limit = 100,
+) -> schemas.Page[schemas.Run]:
     """List the runs, newest first."""
     infos = [info for info in reversed(await context.runtime.log.streams()) if info.head.version]
     page = cut_page(infos, limit, cursor)
     rows = [await make_row(context, info) for info in page.items]
-    shown = [row for row in rows if state in (None, row.state) and search.lower() in row.title.lower()]
-    return Page(items=shown, next=page.next, total=page.total)
+    shown = [
+        row
+        for row in rows
+        if state in (None, row.state) and search.lower() in row.title.lower() and folder in ("", row.folder)
+    ]
+    return schemas.Page(items=shown, next=page.next, total=page.total)
 
 
-async def make_row(context: Context, info: StreamInfo) -> Run:
+@router.get("/runs/{run}")
+async def read_run(context: Context, run: RunPath, at: At = None) -> schemas.RunDetail:
+    """Show a run at a version."""
+    info = await find_info(context, run)
+    state = await context.reader.read(run, at)
+    row, tasks = await make_row_at(context, info, state), await read_tasks(context, state)
+    first = next(iter(tasks), None)
+    models = {str((agent.spec.llm_config or {}).get("model", "")) for agent in state.agents.values()}
+    origin = state.team.origin
+    return schemas.RunDetail(
+        **row.model_dump(),
+        request=first.intention if first is not None else "",
+        answer=first.summary if first is not None else "",
+        models=sorted(models - {""}),
+        at=state.version,
+        head=info.head.version,
+        forked_from=schemas.Origin(run=origin.team_id, version=origin.version) if origin is not None else None,
+    )
+
+
+async def find_info(context: ServerContext, run: TeamId) -> StreamInfo:
+    """Return what the log says about a run that exists."""
+    return next(info for info in await context.runtime.log.streams() if info.stream == run)
+
+
+async def read_tasks(context: ServerContext, state: TeamState) -> list[Task]:
+    """Return the tasks of a run at a version, oldest first."""
+    rows = await context.runtime.log.read_archive(state.team.team_id, "task", limit=MAX_ENDED)
+    ended = [decode_archived(row) for row in rows if row.version <= state.version]
+    tasks = (*(task for task in ended if isinstance(task, Task)), *state.tasks.values())
+    return sorted(tasks, key=lambda task: (len(task.task_id), task.task_id))
+
+
+async def read_stages(context: ServerContext, state: TeamState) -> list[stages.Stage]:
+    """Return the stages of a run at a version, oldest first."""
+    rows = await context.runtime.log.read_archive(state.team.team_id, "stage", limit=MAX_ENDED)
+    ended = [decode_archived(row) for row in rows if row.version <= state.version]
+    known = (*(stage for stage in ended if isinstance(stage, stages.Stage)), *state.stages.values())
+    return sorted(known, key=lambda stage: (len(stage.stage_id), stage.stage_id))
+
+
+async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
     """Return a run as a list shows it. A run with a damaged log has a row too."""
     run = TeamId(info.stream)
-    row = Run(
-        id=run,
-        title=run,
-        kind="",
-        folder="",
-        state="damaged",
-        waits_for_me=info.questions or 0,
-        created_at=info.created_at,
-        owner=info.owner,
-        version=info.head.version,
-    )
     try:
-        team = await context.reader.read(run)
-        ended = [decode_archived(archived) for archived in await context.runtime.log.read_archive(run, "task", limit=1)]
+        return await make_row_at(context, info, await context.reader.read(run))
     except StoreFault as fault:
-        return row.model_copy(update={"reason": str(fault)})
-    task = next(iter((*team.tasks.values(), *(record for record in ended if isinstance(record, Task)))), None)
-    status = None
-    if task is not None:
-        status = read_status(team, task.task_id) or read_ended_status(task)
-    word = status.state if status is not None else "idle"
-    spent = team.budgets[TEAM_BUDGET].spent
-    return row.model_copy(
-        update={
-            "title": task.name if task is not None else team.team.name,
-            "kind": team.team.kit,
-            "folder": team.team.workspace,
-            "state": "stopped" if word == "working" and not info.owner else word,
-            "reason": status.reason if status is not None else "",
-            "agents": len(team.agents),
-            "cost": spent.money / MILLIONTHS_PER_DOLLAR,
-            "tokens": spent.tokens,
-            "working_ms": spent.millis,
-        }
+        return schemas.Run(
+            id=run,
+            title=run,
+            kind="",
+            folder="",
+            state="damaged",
+            reason=str(fault),
+            created_at=info.created_at,
+            owner=info.owner,
+            version=info.head.version,
+        )
+
+
+async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState) -> schemas.Run:
+    """Return a run at a version as a list shows it."""
+    run, tasks = TeamId(info.stream), await read_tasks(context, state)
+    first, is_newest = next(iter(tasks), None), state.version >= info.head.version
+    status = TaskStatus(state="idle")
+    if first is not None:
+        status = read_status(state, first.task_id) or read_ended_status(first)
+    done = [count_subtasks(stage) for stage in await read_stages(context, state)]
+    budget = state.budgets.get(TEAM_BUDGET)
+    spent = budget.spent if budget is not None else NOTHING
+    limit = budget.limits.money if budget is not None else None
+    is_stopped = status.state == "working" and not info.owner and is_newest
+    return schemas.Run(
+        id=run,
+        title=first.name if first is not None else state.team.name,
+        kind=state.team.kit,
+        folder=state.team.workspace,
+        state="stopped" if is_stopped else status.state,
+        reason=status.reason if first is not None and first.task_id in state.tasks else "",
+        verdict=await find_run_verdict(context, state),
+        waits_for_me=sum(approval.state == "pending" for approval in state.approvals.values()) + len(state.mail),
+        subtasks=sum(count for _, count in done),
+        subtasks_done=sum(finished for finished, _ in done),
+        agents=len(state.agents),
+        cost=to_dollars(spent.money, spent.tokens),
+        cost_limit=limit / MILLIONTHS_PER_DOLLAR if limit is not None else None,
+        tokens=spent.tokens,
+        created_at=info.created_at,
+        ended_at=first.ended_at if first is not None else None,
+        working_ms=spent.millis,
+        owner=info.owner if is_newest else None,
+        is_hosted=context.host.is_hosting(run),
+        version=state.version,
     )
+
+
+def to_dollars(money: int, tokens: int) -> float | None:
+    """Return millionths of a dollar as dollars; None if tokens were used and no price is known."""
+    return None if tokens and not money else money / MILLIONTHS_PER_DOLLAR
+
+
+async def find_run_verdict(context: ServerContext, state: TeamState) -> VerdictState | None:
+    """Return the verdict of a run that changes files and is over; None for another one."""
+    if state.team.kit not in CHANGING_RUNS or state.tasks:
+        return None
+    run = state.team.team_id
+    index = await context.reader.index(run)
+    ends = [row for row in index.rows(last=state.version, types=frozenset({"StepEnded"})) if row.flags & JUDGED]
+    return find_verdict(await context.reader.read_steps(run, ends)).state
+
+
+@router.get("/runs/{run}/plan")
+async def read_plan(context: Context, run: RunPath, at: At = None) -> schemas.Plan:
+    """Show all stages of a run with their subtasks."""
+    state = await context.reader.read(run, at)
+    shown = [_show_stage(stage) for stage in await read_stages(context, state)]
+    return schemas.Plan(at=state.version, stages=shown)
+
+
+def _show_stage(stage: stages.Stage) -> schemas.Stage:
+    known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
+    critical = _find_critical(stage)
+    return schemas.Stage(
+        id=stage.stage_id,
+        task=stage.task_id,
+        intention=stage.intention,
+        state=stage.state,
+        started_at=stage.started_at,
+        ended_at=stage.ended_at,
+        subtasks=[
+            schemas.Subtask(
+                id=subtask.subtask_id,
+                name=subtask.name,
+                title=subtask.title,
+                duty=subtask.duty,
+                agent=subtask.agent,
+                needs=list(subtask.needs),
+                state=subtask.state,
+                waits_for=", ".join(known[need].name for need in subtask.needs if known[need].state != "finished")
+                if subtask.state == "init"
+                else "",
+                summary=subtask.summary,
+                attempt=subtask.attempt,
+                tries=subtask.tries,
+                required=subtask.required,
+                started_at=subtask.started_at,
+                ended_at=subtask.ended_at,
+                expected_s=subtask.seconds,
+                writes=list(subtask.writes),
+                is_critical=subtask.subtask_id in critical,
+                is_own=subtask.name in OWN_SUBTASKS,
+            )
+            for subtask in stage.subtasks
+        ],
+    )
+
+
+def _find_critical(stage: stages.Stage) -> set[str]:
+    """Return the subtasks of the chain that takes longest, by their expected seconds."""
+    known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
+    needs = {name: [need for need in subtask.needs if need in known] for name, subtask in known.items()}
+    lengths = dict[SubtaskId, int]()
+    for name in TopologicalSorter(needs).static_order():
+        before = max((lengths[need] for need in needs[name]), default=0)
+        lengths[name] = before + max(known[name].seconds, 1)
+    found, last = set[str](), max(lengths, key=lambda name: lengths[name], default=None)
+    while last is not None:
+        found.add(last)
+        last = max(needs[last], key=lambda name: lengths[name], default=None)
+    return found

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from immutables import Map
 
 from greenroom.app.messages import CHINESE, MessageCatalogue
-from greenroom.core.base.ids import TEAM_BUDGET, agent_of
+from greenroom.core.base.ids import TEAM_BUDGET, StepId, agent_of
 from greenroom.core.base.records import record
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
@@ -27,7 +27,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 
-ORGANISATION_WORDS: Final = MessageCatalogue("greenroom.cli.render", "organisation")
+ORGANISATION_WORDS: Final = MessageCatalogue("greenroom.app.messages", "organisation")
 inbox_phrase: Final = partial(ORGANISATION_WORDS.phrase, "room")
 organisation_phrase: Final = partial(ORGANISATION_WORDS.phrase, "team")
 STOPPED_BY_PERSON: Final = "stopped by a person"
@@ -91,7 +91,7 @@ def describe_pause(why: str, language: str, resume_help: ResumeHelp) -> str:
     return ORGANISATION_WORDS.phrase("reasons", "held" if key else "more", language, path=resume_help.path, **known)
 
 
-EVENT_WORDS: Final = MessageCatalogue("greenroom.cli.render", "events")
+EVENT_WORDS: Final = MessageCatalogue("greenroom.app.messages", "events")
 Mark = Literal["", "✓", "✗", "?", "!", "→", "◆", "✎"]
 ID_FIELDS: Final = (
     "step_id",
@@ -339,3 +339,12 @@ _EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]
         state.timers[event.timer_id].agent_id if event.timer_id in state.timers else ""
     ),
 }
+
+
+def find_subtask_name(state: TeamState, event: Event) -> str:
+    """Return the name of the subtask that an event is about; empty if it is about none. `state` is that before it."""
+    step = state.steps.get(getattr(event, "step_id", StepId("")))
+    name = getattr(event, "subtask_id", None) or (step.subtask_id if step is not None else None)
+    stages = state.stages.values() if name else ()
+    found = (subtask for stage in stages if name and (subtask := stage.find_subtask(name)) is not None)
+    return next((subtask.name for subtask in found), "")

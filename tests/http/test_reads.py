@@ -1,0 +1,195 @@
+"""Reads of a run, now and at any version of its past."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
+from urllib.parse import quote
+
+import pytest
+
+from greenroom.core.base.ids import TaskId
+from greenroom.core.state.mas_format import format_agent, format_step
+from greenroom.core.state.step import Step
+from greenroom.testing.harness import Harness, harness
+from greenroom.testing.tools import CountWords
+from tests.app.team import call, finishes, says, spec, stage
+from tests.http.conftest import Site, open_site
+
+Rows = list[dict[str, object]]
+
+
+class Asker:
+    """Asks the server of a finished run of two agents."""
+
+    def __init__(self, site: Site, house: Harness) -> None:
+        self.site = site
+        self.house = house
+        self.run = f"/api/runs/{house.team}"
+
+    async def get(self, path: str, status: int = 200) -> dict[str, object]:
+        answer = await self.site.client.get(path, headers=self.site.token)
+        assert answer.status_code == status, answer.text
+        return cast("dict[str, object]", answer.json())
+
+    async def items(self, path: str) -> Rows:
+        return cast("Rows", (await self.get(f"{self.run}{path}"))["items"])
+
+
+@pytest.fixture
+async def asker(tmp_path: Path) -> AsyncIterator[Asker]:
+    cues = [says("ann", 1, call("count_words", text="a b c"), text="I count."), finishes("ann", 2), finishes("bob")]
+    async with harness([spec("ann", "count_words"), spec("bob")], cues, executors=[CountWords()]) as house:
+        await house.do(stage("ann", "bob", chain=True))
+        async with open_site(tmp_path, house.runtime) as site:
+            yield Asker(site, house)
+
+
+async def test_a_run_is_shown_with_its_figures(asker: Asker) -> None:
+    shown = await asker.get(asker.run)
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    assert (shown["id"], shown["title"], shown["state"]) == (asker.house.team, "task", "finished")
+    assert (shown["at"], shown["head"], shown["request"]) == (head, head, "task")
+    listed = cast("Rows", (await asker.get("/api/runs"))["items"])
+    assert {name: shown[name] for name in listed[0]} == listed[0]
+    assert (await asker.get("/api/runs?search=nothing"))["items"] == []
+
+
+@pytest.mark.req("MAS-264")
+async def test_every_version_shows_the_state_of_then(asker: Asker) -> None:
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    for at in range(1, head + 1):
+        state = await asker.house.runtime.state(asker.house.team, at)
+        states = await asker.get(f"/api/states?type=step&run={asker.house.team}&at={at}")
+        assert {name for name in states if name in state.steps} == set(state.steps)
+        for name, step in state.steps.items():
+            assert states[name] == format_step(step)
+        agents = await asker.items(f"/agents?at={at}")
+        assert {row["id"]: row["state"] for row in agents} == {
+            name: agent.working_state for name, agent in state.agents.items()
+        }
+        shown = await asker.get(f"{asker.run}?at={at}")
+        assert (shown["at"], shown["head"]) == (at, head)
+    for bad, status in ((head + 1, 404), (0, 422), ("x", 422), (2**53, 404)):
+        await asker.get(f"{asker.run}?at={bad}", status)
+
+
+@pytest.mark.req("MAS-264", "MAS-265", "MAS-260")
+async def test_states_have_the_shape_of_mas(asker: Asker) -> None:
+    team, state = asker.house.team, await asker.house.state()
+    agents = await asker.get(f"/api/states?type=agent&run={team}")
+    ended = [step for step in await asker.house.read_archive("step") if isinstance(step, Step)]
+    assert set(agents) == set(state.agents)
+    ann = cast("dict[str, dict[str, Rows]]", agents["ann"])
+    assert [step["step_id"] for step in ann["agent_step"]["step_list"]] == [
+        step.step_id for step in ended if step.agent_id == "ann"
+    ]
+    assert {**ann, "agent_step": None} == {
+        **format_agent(state, next(name for name in state.agents if name == "ann")),
+        "agent_step": None,
+    }
+    tasks, stages = await asker.get("/api/states?type=task"), await asker.get("/api/states?type=stage")
+    (task,) = cast("list[dict[str, object]]", list(tasks.values()))
+    assert (task["task_id"], task["execution_state"]) == (TaskId("t1"), "finished")
+    assert [row["stage_id"] for row in cast("Rows", task["stage_list"])] == list(stages)
+    await asker.get("/api/states?type=nothing", 422)
+
+
+async def test_events_come_in_pages_both_ways(asker: Asker) -> None:
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    forward, cursor = Rows(), 0
+    while True:
+        page = await asker.get(f"{asker.run}/events?after={cursor}&limit=7")
+        forward += cast("Rows", page["items"])
+        if page["next"] is None:
+            break
+        cursor = int(str(page["next"]))
+    assert [row["version"] for row in forward] == list(range(1, head + 1))
+    backward, before = Rows(), head + 1
+    while True:
+        page = await asker.get(f"{asker.run}/events?before={before}&limit=5")
+        backward[:0] = cast("Rows", page["items"])
+        if page["next"] is None:
+            break
+        before = int(str(page["next"]))
+    assert backward == forward
+    steps = await asker.items("/events?type=StepStarted,StepEnded&agent=ann")
+    assert {row["type"] for row in steps} == {"StepStarted", "StepEnded"}
+    assert {row["agent"] for row in steps} == {"ann"}
+    assert [row["text"] for row in await asker.items("/events?search=count_words&type=StepStarted")] == [
+        "count_words a b c"
+    ]
+    assert {row["subtask"] for row in await asker.items("/events?subtask=bob")} == {"bob"}
+
+
+async def test_the_plan_says_what_waits_for_what(asker: Asker) -> None:
+    plan = await asker.get(f"{asker.run}/plan?at=1")
+    assert plan["stages"] == []
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    waits = set[str]()
+    for at in range(1, head + 1):
+        for shown in cast("list[dict[str, Rows]]", (await asker.get(f"{asker.run}/plan?at={at}"))["stages"]):
+            waits |= {str(subtask["waits_for"]) for subtask in shown["subtasks"]}
+    assert waits == {"", "ann"}
+    (last,) = cast("list[dict[str, Rows]]", (await asker.get(f"{asker.run}/plan"))["stages"])
+    assert [subtask["state"] for subtask in last["subtasks"]] == ["finished", "finished"]
+    assert all(subtask["is_critical"] for subtask in last["subtasks"])
+
+
+async def test_an_agent_shows_its_steps_newest_first(asker: Asker) -> None:
+    steps = await asker.items("/agents/ann/steps")
+    assert [step["executor"] for step in steps][-1] == "converse"
+    times = [cast("int", step["ended_at"]) for step in steps]
+    assert times == sorted(times, reverse=True)
+    one, rest = (
+        await asker.get(f"{asker.run}/agents/ann/steps?limit=1"),
+        await asker.items("/agents/ann/steps?limit=500"),
+    )
+    following = await asker.items(f"/agents/ann/steps?limit=500&cursor={one['next']}")
+    assert cast("Rows", one["items"]) + following == rest
+    shown = await asker.get(f"{asker.run}/agents/ann")
+    assert (shown["steps"], shown["state"], shown["tools"]) == (len(steps), "idle", ["count_words"])
+    await asker.get(f"{asker.run}/agents/nobody", 404)
+
+
+async def test_a_step_shows_its_exact_call_and_its_reply(asker: Asker) -> None:
+    steps = await asker.items("/agents/ann/steps")
+    tool = next(step for step in steps if step["executor"] == "count_words")
+    shown = await asker.get(f"{asker.run}/steps/{quote(str(tool['id']), safe='')}")
+    assert (shown["instruction"], shown["result"]) == ({"text": "a b c"}, {"output": 3})
+    first = await asker.get(f"{asker.run}/steps/{quote(str(steps[-1]['id']), safe='')}")
+    assert (first["reply"], first["state"]) == ("I count.", "finished")
+    running = next(row for row in await asker.items("/events?type=StepStarted&agent=ann"))
+    then = await asker.get(f"{asker.run}/steps/{quote(str(running['step']), safe='')}?at={running['version']}")
+    assert (then["state"], then["reply"]) == ("running", "")
+    for unknown in ("ann#999", "ann", "x#1", "ann#-1", "ann#²"):
+        await asker.get(f"{asker.run}/steps/{quote(unknown, safe='')}", 404)
+
+
+async def test_messages_timeline_and_bars(asker: Asker) -> None:
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    messages = await asker.items("/messages")
+    archived = await asker.house.read_archive("message")
+    assert [row["id"] for row in messages] == [getattr(message, "message_id", "") for message in archived]
+    timeline = await asker.get(f"{asker.run}/timeline?buckets=20")
+    buckets = cast("list[dict[str, int]]", timeline["buckets"])
+    assert sum(bucket["events"] for bucket in buckets) == head
+    assert buckets[-1]["version"] == head
+    lanes = {
+        str(lane["agent"]): cast("Rows", lane["bars"])
+        for lane in cast("Rows", (await asker.get(f"{asker.run}/gantt"))["lanes"])
+    }
+    assert sum(cast("int", bar["steps"]) for bar in lanes["ann"] if bar["kind"] in ("model", "tool")) == len(
+        await asker.items("/agents/ann/steps")
+    )
+    assert await asker.items("/board") == []
+
+
+async def test_an_unknown_run_and_bad_cursors_are_refused(asker: Asker) -> None:
+    for path in ("", "/plan", "/events", "/agents", "/messages", "/gantt", "/timeline"):
+        await asker.get(f"/api/runs/nothing{path}", 404)
+    for path in ("/agents?cursor=x", "/messages?cursor=-1", "/agents/ann/steps?cursor=99999999999999999999"):
+        await asker.get(f"{asker.run}{path}", 400)
+    for path in ("/agents?limit=501", "/agents?limit=0", "/timeline?buckets=0", "/events?after=-1"):
+        await asker.get(f"{asker.run}{path}", 422)
