@@ -16,7 +16,7 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
   const { t } = useTranslation();
   const format = useFormat();
   const key = `${row.run}:${row.version}`;
-  const entries = Object.entries(row.data).filter(([, value]) => value !== null && value !== '' && !(Array.isArray(value) && value.length === 0));
+  const entries = Object.entries(row.data).filter(([name, value]) => name !== 'at' && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0));
   const hasMore = entries.length > 0 || row.step !== '';
   const [isOpen, setOpen] = useState(toggled.get(key) ?? (row.level === 'bad' && hasMore));
   const toggle = () => {

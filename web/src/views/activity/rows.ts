@@ -70,3 +70,13 @@ export function useRows(run: string, at: number | null, filters: Filters): Rows 
 
 const fits = (row: EventRow, { agent, type, search }: Filters) =>
   (!agent || row.agent === agent) && (!type || row.type === type) && (!search || row.text.toLowerCase().includes(search.toLowerCase()));
+
+// What the machinery notes for itself; the tab Log and `Every event` show it.
+const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskStarted', 'ThreadOpened']);
+
+/** One line a step: its end, or its start while it runs. */
+export function essential(rows: EventRow[]): EventRow[] {
+  const ended = new Set<string>();
+  for (const row of rows) if (row.type === 'StepEnded') ended.add(row.step);
+  return rows.filter((row) => row.level === 'bad' || (row.text !== '' && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step))));
+}

@@ -12,7 +12,7 @@ import { HEIGHT, makeBoxes, place, structureOf, WIDTH, type Box, type Placed } f
 
 type SubtaskNode = Node<{ subtask: Subtask; isSelected: boolean }, 'subtask'>;
 type GroupNode = Node<{ box: Box; isOpen: boolean }, 'bundle'>;
-const FIT = { padding: 0.08, maxZoom: 1 };
+const FIT = { padding: 0.04, maxZoom: 1 };
 const NODE_TYPES = { subtask: memo(SubtaskBox), bundle: memo(GroupBox) };
 
 export function Graph(props: { stages: Stage[] }) {
@@ -57,7 +57,7 @@ function Flow({ stages }: { stages: Stage[] }) {
       fitViewOptions={FIT}
       minZoom={0.1}
       maxZoom={1.6}
-      proOptions={{ hideAttribution: true }}
+      attributionPosition="bottom-left"
       deleteKeyCode={null}
       disableKeyboardA11y
       onMove={(event) => {
@@ -107,6 +107,7 @@ function makeEdges(boxes: Box[], sel: string): Edge[] {
 }
 
 function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
+  const { t } = useTranslation();
   const state = subtask.state === 'init' && subtask.waits_for ? 'waiting' : subtask.state;
   return (
     <button
@@ -126,7 +127,7 @@ function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
         {subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />}
         {subtask.cost !== null && <Money value={subtask.cost} />}
       </span>
-      {state === 'waiting' ? <span className="cut tone-wait node-why">{subtask.waits_for}</span> : <TimeBars subtask={subtask} />}
+      {state === 'waiting' ? <span className="cut tone-wait node-why">{t('plan.waitsFor', { names: subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </button>
   );

@@ -30,7 +30,7 @@ export function StageList({ stages }: { stages: Stage[] }) {
               {item.subtask.started_at !== null && <Duration from={item.subtask.started_at} to={item.subtask.ended_at} />}
               {item.subtask.cost !== null && <Money value={item.subtask.cost} />}
             </span>
-            {item.subtask.waits_for && item.subtask.state === 'init' && <span className="tone-wait">{item.subtask.waits_for}</span>}
+            {item.subtask.waits_for && item.subtask.state === 'init' && <span className="tone-wait">{t('plan.waitsFor', { names: item.subtask.waits_for })}</span>}
           </button>
         )
       }

@@ -15,9 +15,9 @@ export interface Placed extends Box {
   y: number;
 }
 
-export const WIDTH = 220;
+export const WIDTH = 212;
 export const HEIGHT = 104;
-const GAP_X = 44;
+const GAP_X = 34;
 const GAP_Y = 18;
 const GROUPED_ABOVE = 60;
 const SHOWN_OF_GROUP = 200;
@@ -30,7 +30,7 @@ export const typeOf = (subtask: Subtask): string => subtask.agent.replace(/[-_ ]
 export function makeBoxes(stages: Stage[], opened: ReadonlySet<string>): Box[] {
   const count = stages.reduce((sum, stage) => sum + stage.subtasks.length, 0);
   const single = (subtask: Subtask, stage: Stage): Box => ({ id: subtask.id, needs: subtask.needs, column: 0, members: [subtask], stage, group: '', hidden: 0 });
-  if (count <= GROUPED_ABOVE) return stages.flatMap((stage) => stage.subtasks.map((subtask) => single(subtask, stage)));
+  if (count <= GROUPED_ABOVE) return reduce(stages.flatMap((stage) => stage.subtasks.map((subtask) => single(subtask, stage))));
   const boxes: Box[] = [];
   const boxOf = new Map<string, string>();
   for (const stage of stages) {
@@ -53,6 +53,21 @@ export function makeBoxes(stages: Stage[], opened: ReadonlySet<string>): Box[] {
     box.needs = [...new Set(needs)].filter((need) => need !== box.id);
   }
   return boxes;
+}
+
+/** What a box needs through another that it needs goes without saying, and without a line. */
+function reduce(boxes: Box[]): Box[] {
+  const byId = new Map(boxes.map((box) => [box.id, box]));
+  const reached = new Map<string, Set<string>>();
+  const reach = (id: string): Set<string> => {
+    const known = reached.get(id);
+    if (known) return known;
+    const found = new Set<string>();
+    reached.set(id, found);
+    for (const need of byId.get(id)?.needs ?? []) for (const further of [need, ...reach(need)]) found.add(further);
+    return found;
+  };
+  return boxes.map((box) => ({ ...box, needs: box.needs.filter((need) => !box.needs.some((other) => other !== need && reach(other).has(need))) }));
 }
 
 /** Left to right by stage, in it by what is needed; in a column, near what a box needs. */

@@ -98,7 +98,7 @@ function Header({ run }: { run: RunDetail }) {
           ) : (
             run.verdict && <StateSign state={run.verdict} />
           )}{' '}
-          <span className="soft">{run.reason || (!run.verdict && t('run.noVerdict'))}</span>
+          <span className="soft run-reason" title={run.reason}>{run.reason || (!run.verdict && t('run.noVerdict'))}</span>
           {run.forked_from && (
             <a {...link({ run: run.forked_from.run, at: run.forked_from.version })} className="soft">
               {t('run.forkedFrom', { version: format.number(run.forked_from.version) })}

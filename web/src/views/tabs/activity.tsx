@@ -1,14 +1,14 @@
-import { useDeferredValue, useMemo, useRef, useState } from 'react';
+import { useDeferredValue, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { TabProps } from '..';
 import { useRunRead } from '../../api/queries';
 import { useFeed } from '../../api/stream';
 import type { Agent, EventRow, Page } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
-import { Button, Empty, Problem, Skeleton, VirtualList } from '../../ui';
+import { Button, Chip, Empty, Problem, Skeleton, VirtualList } from '../../ui';
 import { LiveCalls } from '../activity/LiveCalls';
 import { Row } from '../activity/Row';
-import { useRows, type Filters } from '../activity/rows';
+import { essential, useRows, type Filters } from '../activity/rows';
 import '../activity/activity.css';
 
 export default function Activity({ run }: TabProps) {
@@ -16,8 +16,15 @@ export default function Activity({ run }: TabProps) {
   const { at, params } = useAddress();
   const search = useDeferredValue(params.q ?? '');
   const filters = useMemo<Filters>(() => ({ agent: params.agent ?? '', type: params.type ?? '', search }), [params.agent, params.type, search]);
-  const { rows, error, isReady, hasOlder, isLoadingOlder, loadOlder, retry } = useRows(run, at, filters);
+  const { rows: all, error, isReady, hasOlder, isLoadingOlder, loadOlder, retry } = useRows(run, at, filters);
   const { live } = useFeed();
+  const isAll = params.all === '1' || filters.type !== '';
+  const rows = useMemo(() => (isAll ? all : essential(all)), [all, isAll]);
+  // A page may hold few lines that count: read on until there is something to scroll.
+  const isShort = isReady && rows.length < 40 && hasOlder && !isLoadingOlder;
+  useEffect(() => {
+    if (isShort) loadOlder();
+  }, [isShort]);
   const scroller = useRef<HTMLDivElement>(null);
   const [left, setLeft] = useState<number | null>(null); // the newest version seen when the tail was left
   const arrived = left === null ? 0 : countAfter(rows, left);
@@ -28,7 +35,7 @@ export default function Activity({ run }: TabProps) {
   };
   return (
     <div className="activity">
-      <FilterRow run={run} rows={rows} filters={filters} />
+      <FilterRow run={run} rows={all} filters={filters} />
       {error !== null && <Problem error={error} onRetry={retry} />}
       {!isReady ? (
         error === null && <Skeleton />
@@ -101,6 +108,9 @@ function FilterRow({ run, rows, filters }: { run: string; rows: EventRow[]; filt
         ))}
       </select>
       <input className="field" type="search" data-search aria-label={t('activity.search')} placeholder={t('activity.search')} value={params.q ?? ''} onChange={(event) => setParam('q', event.target.value)} />
+      <Chip isOn={params.all === '1'} onToggle={() => setParam('all', params.all === '1' ? '' : '1')}>
+        {t('activity.all')}
+      </Chip>
     </div>
   );
 }
