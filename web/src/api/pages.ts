@@ -21,7 +21,7 @@ async function walk<T>(path: string, params: Params, most: number, signal: Abort
 export function useRunList<T>(run: string, what: string, params: Params = {}, most = 5_000) {
   const { at } = useAddress();
   return useQuery({
-    queryKey: ['run', run, at ?? 'head', what, params],
+    queryKey: ['run', run, at ?? 'head', what, { ...params, most }],
     queryFn: ({ signal }) => walk<T>(`/runs/${seg(run)}/${what}`, { ...params, at }, most, signal),
     staleTime: at === null ? 30_000 : Infinity,
     placeholderData: (previous, query) => (query?.queryKey[1] === run && query.queryKey[3] === what ? previous : undefined),
