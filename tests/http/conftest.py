@@ -13,12 +13,9 @@ from fastapi import FastAPI
 
 from greenroom.adapters.storage.memory import MemoryLog, MemoryStore
 from greenroom.app.context import AppContext
-from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.http.access import AccessFile
-from greenroom.http.context import ServerContext
-from greenroom.http.server import create_app
-from greenroom.http.state_reader import StateReader
+from greenroom.http.server import create_app, make_context
 
 PORT = 8760
 ORIGIN = f"http://127.0.0.1:{PORT}"
@@ -62,15 +59,15 @@ async def open_site(home: Path, runtime: Runtime | None = None, page: Path | Non
     access = AccessFile(home, clock)
     access.open()
     context.runtime = runtime or Runtime(MemoryLog(MemoryStore()))
-    reader, host = StateReader(context.runtime), RunHost(context)
-    parts = ServerContext(app=context, runtime=context.runtime, reader=reader, host=host)
+    parts = make_context(context, context.runtime)
     app = create_app(parts, access, PORT, page=page or home / "page")
     transport = httpx2.ASGITransport(app=app, raise_app_exceptions=False)
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
         try:
             yield Site(app=app, access=access, runtime=context.runtime, clock=clock, client=client)
         finally:
-            await host.close()
+            await parts.hub.close()
+            await parts.host.close()
             if runtime is None:
                 await context.runtime.close()
             await context.close()

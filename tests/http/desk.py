@@ -15,15 +15,13 @@ import pytest
 from greenroom.app.capability_factories import make_capability_factories
 from greenroom.app.context import AppContext
 from greenroom.app.model_registry import ModelSession
-from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.approval import ApprovalRequested
 from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
-from greenroom.http.server import create_app
-from greenroom.http.state_reader import StateReader
+from greenroom.http.server import create_app, make_context
 from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedModel
 from tests.app.teams.play import GatedModel, make_environment, make_repository
 
@@ -108,7 +106,7 @@ async def open_desk(cues: Iterable[Cue], monkeypatch: pytest.MonkeyPatch) -> Asy
     monkeypatch.setattr(ModelSession, "resolve_alias", lambda _, name: name or "scripted:script")
     app = AppContext()
     app.runtime = await Runtime.open(home_folder(), capability_factories=make_capability_factories(app))
-    context = ServerContext(app=app, runtime=app.runtime, reader=StateReader(app.runtime), host=RunHost(app))
+    context = make_context(app, app.runtime)
     access = AccessFile(home_folder())
     access.open()
     server = create_app(context, access, PORT, page=home_folder() / "page")
@@ -117,6 +115,7 @@ async def open_desk(cues: Iterable[Cue], monkeypatch: pytest.MonkeyPatch) -> Asy
         try:
             yield Desk(context=context, client=client, model=model)
         finally:
+            await context.hub.close()
             await context.host.close()
             await app.runtime.close()
             await app.close()

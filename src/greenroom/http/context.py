@@ -14,6 +14,7 @@ from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
+from greenroom.http.event_hub import EventHub
 from greenroom.http.schemas import Page
 from greenroom.http.state_reader import StateReader
 
@@ -27,13 +28,14 @@ At = Annotated[int | None, Query(ge=1, le=MAX_NUMBER, description="The version o
 
 @dataclass(slots=True, kw_only=True)
 class ServerContext:
-    """The parts of one server: its settings, models and tools, the runs of its home, their states, and those that it
-    hosts."""
+    """The parts of one server: its settings, models and tools, the runs of its home, their states, those that it
+    hosts, and their live stream."""
 
     app: AppContext
     runtime: Runtime
     reader: StateReader
     host: RunHost
+    hub: EventHub
 
 
 def _find_context(request: Request) -> ServerContext:

@@ -546,3 +546,14 @@ class EventRow(Fields):
     text: str = ""
     level: Literal["info", "good", "bad", "wait"] = "info"
     data: dict[str, object] = {}
+
+
+class LiveText(Fields):
+    """A piece of a reply that is not in the log yet: AF's stream events of one agent's turn, with text for chunks."""
+
+    run: str
+    agent: str
+    step: str
+    type: Literal["agent_start", "llm_chunk", "llm_complete", "agent_complete", "tool_output"]
+    chunk: Literal["content", "reasoning", ""] = ""
+    text: str = ""

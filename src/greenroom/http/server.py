@@ -28,6 +28,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, RefusedError, RunsElsewhere, WorldFault
 from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
+from greenroom.http.event_hub import EventHub
 from greenroom.http.routes import agents, changes, events, runs, work
 from greenroom.http.schemas import Problem
 from greenroom.http.security import Guard
@@ -37,6 +38,16 @@ PAGE: Final = Path(str(files("greenroom.http"))) / "page"
 ROUTERS: Final = (runs.router, events.router, agents.router, work.router, changes.router)
 ERROR_STATUSES: Final = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
+
+
+def make_context(app: AppContext, runtime: Runtime) -> ServerContext:
+    """Return the parts of a server, connected with each other."""
+    reader, host = StateReader(runtime), RunHost(app)
+    hub = EventHub(app, runtime, reader)
+    context = ServerContext(app=app, runtime=runtime, reader=reader, host=host, hub=hub)
+    hub.describe_run = partial(runs.make_row, context)
+    host.watch_live(hub.show_live)
+    return context
 
 
 class GuardedApi(FastAPI):
@@ -86,7 +97,7 @@ class Server:
     """The server of a home: its socket on a loopback address, its access file and its app."""
 
     def __init__(self, app: AppContext, runtime: Runtime, home: Path) -> None:
-        self._context = ServerContext(app=app, runtime=runtime, reader=StateReader(runtime), host=RunHost(app))
+        self._context = make_context(app, runtime)
         self._access = AccessFile(home)
         self._access.open()
         self._socket: socket.socket | None = None
@@ -108,6 +119,7 @@ class Server:
         self.port = port
         try:
             self._socket.bind((address, port))
+            self._socket.listen()  # who opens the link now waits until the server runs
         except OSError as error:
             self._socket.close()
             if error.errno != errno.EADDRINUSE:
@@ -152,6 +164,7 @@ class Server:
             await asyncio.shield(serving)
         finally:
             server.should_exit = True
+            await self._context.hub.close()
             await serving
             await self._context.host.close()
 

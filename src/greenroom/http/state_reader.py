@@ -79,8 +79,14 @@ class StateReader:
         async with self._locks.setdefault(run, asyncio.Lock()):
             state = self._newest.get(run) or await self._runtime.state(run)
             state = await self._fold(run, state, None)
-            _keep(self._newest, run, state)
+            self.keep_newest(run, state)
         return state if at is None or at == state.version else await self._read_past(run, at)
+
+    def keep_newest(self, run: TeamId, state: TeamState) -> None:
+        """Keep a newer state that was folded elsewhere."""
+        known = self._newest.get(run)
+        if known is None or known.version < state.version:
+            _keep(self._newest, run, state)
 
     async def _read_past(self, run: TeamId, at: int) -> TeamState:
         """Return a past state, from the nearest state before it that is in memory or in the log."""

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Final, Literal, NamedTuple
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
 
 from greenroom.app.messages import current_language
 from greenroom.app.words import shorten
 from greenroom.core.base.ids import TeamId
 from greenroom.core.ports.codec import decode_data
 from greenroom.core.ports.log import StoredEvent
-from greenroom.http.context import MAX_NUMBER, At, Context, Limit, RunPath, ServerContext
+from greenroom.http.context import MAX_NUMBER, At, Context, Limit, RunPath, ServerContext, read_cursor
+from greenroom.http.event_hub import Subscription
 from greenroom.http.run_index import FAILED, WAITING, WITH_MODEL, IndexedEvent, RunIndex
 from greenroom.http.schemas import Bar, Bucket, EventRow, Gantt, Lane, Mark, Page, Timeline
 
@@ -21,6 +23,7 @@ MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 MAX_SPAN: Final = 3_000
 """Events that one page reads at most. A page of rare events may have fewer rows and still a next one."""
 
+MAX_RUNS: Final = 20
 MAX_MARKS: Final = 200
 MAX_BARS: Final = 200
 MIN_BARS: Final = 20
@@ -51,6 +54,34 @@ SLOT_KINDS: Final[Mapping[str, BarKind]] = {"step": "tool", "approval": "approva
 
 router = APIRouter(tags=["events"])
 Version = Annotated[int | None, Query(ge=0, le=MAX_NUMBER)]
+
+
+@router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
+async def stream_events(
+    context: Context,
+    *,
+    run: Annotated[list[str] | None, Query(max_length=MAX_RUNS)] = None,
+    after: Annotated[str, Query(max_length=2_000, description="run:version,run2:version")] = "",
+    types: Annotated[str, Query(alias="type", max_length=500)] = "",
+    agent: Annotated[str, Query(max_length=200)] = "",
+    last_event_id: Annotated[str, Header(max_length=2_000)] = "",
+) -> StreamingResponse:
+    """Stream what happens: events of the named runs, live text, rows of runs that changed, the length of the inbox."""
+    cursors = _read_cursors(last_event_id or after)
+    known = [await context.reader.find_run(name) for name in run or ()]
+    wanted = Subscription(
+        runs={name: cursors.get(name) for name in known},
+        types=frozenset(filter(None, types.split(","))),
+        agent=agent,
+        language=current_language().partition("-")[0],
+    )
+    return StreamingResponse(context.hub.watch(wanted), media_type="text/event-stream")
+
+
+def _read_cursors(text: str) -> dict[str, int]:
+    """Return the version of each run in `run:version,run2:version`."""
+    pairs = [part.strip().rpartition(":") for part in text.split(",") if part.strip()]
+    return {name: read_cursor(version) for name, _, version in pairs}
 
 
 @router.get("/runs/{run}/events")

@@ -1,0 +1,297 @@
+"""The live stream of all runs: one tail per run feeds every watcher, and every row is encoded once.
+
+A watcher pulls: it has a version per run and takes what came after it. There is no queue that a slow one could fill: a
+watcher that falls behind what is in memory reads the log until it has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from greenroom.app.context import AppContext
+from greenroom.app.runtime import Runtime
+from greenroom.core.base.errors import GreenroomError
+from greenroom.core.base.ids import TeamId
+from greenroom.core.ports.codec import decode_event
+from greenroom.core.ports.executor import LiveEvent, ToolPrinted
+from greenroom.core.ports.log import StoredEvent, StreamInfo
+from greenroom.core.ports.model import Failed, Finished, ModelReasoningDelta, ModelTextDelta
+from greenroom.core.state.events import Event
+from greenroom.core.state.reducer import reduce
+from greenroom.core.state.step import Step
+from greenroom.core.state.team_state import TeamState
+from greenroom.http.schemas import LiveText, Run
+from greenroom.http.state_reader import StateReader, describe_row
+
+FRAME_S: Final = 0.1
+RUNS_CHECK_S: Final = 0.5
+PING_S: Final = 10.0
+MAX_ROWS: Final = 5_000
+MAX_FRAMES: Final = 200
+"""Rows of a run, and other frames, that stay in memory."""
+
+MAX_CHANGED_RUNS: Final = 50
+BACKLOG_PAGE: Final = 500
+PING: Final = b": ping\n\n"
+
+
+@dataclass(slots=True)
+class TailRow:
+    """An event of a run, encoded when a watcher wants it in a language. `state` is the state before it."""
+
+    run: TeamId
+    stored: StoredEvent
+    event: Event
+    state: TeamState
+    encoded: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+
+    def encode(self, language: str) -> tuple[str, bytes]:
+        """Return the event's agent, and its row as JSON."""
+        if language not in self.encoded:
+            row = describe_row(self.run, self.state, self.stored, self.event, language)
+            data = msgspec.json.encode({**row, "data": msgspec.Raw(self.stored.data)})
+            self.encoded[language] = (row["agent"], data)
+        return self.encoded[language]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscription:
+    """What a watcher wants: events of runs after a version each, None for now, of these types and this agent."""
+
+    runs: Mapping[TeamId, int | None]
+    types: Collection[str] = ()
+    agent: str = ""
+    language: str = "en"
+
+
+class RunTail:
+    """The newest events of a run, followed as long as it has watchers."""
+
+    def __init__(self, run: TeamId, state: TeamState) -> None:
+        self.run = run
+        self.state = state
+        self.watchers = 0
+        self.task: asyncio.Task[None] | None = None
+        self._rows: deque[TailRow] = deque(maxlen=MAX_ROWS)
+        self._bodies: dict[tuple[int, int, str], bytes] = {}
+
+    @property
+    def version(self) -> int:
+        """The version of its last event."""
+        return self.state.version
+
+    def add(self, stored: StoredEvent) -> None:
+        """Add the next event."""
+        event = decode_event(stored)
+        self._rows.append(TailRow(self.run, stored, event, self.state))
+        self.state = reduce(self.state, event)
+        self._bodies.clear()
+
+    def has_all_after(self, version: int) -> bool:
+        """Return whether every event after a version is in memory."""
+        return version >= self.version - len(self._rows)
+
+    def encode_after(self, version: int, wanted: Subscription) -> bytes:
+        """Return the wanted events after a version as JSON, with commas between them."""
+        key = (version, self.version, wanted.language)
+        is_shared = not wanted.types and not wanted.agent
+        if is_shared and key in self._bodies:
+            return self._bodies[key]
+        skipped = max(0, len(self._rows) - (self.version - version))
+        rows = (self._rows[place] for place in range(skipped, len(self._rows)))
+        chosen = (row for row in rows if not wanted.types or row.stored.type in wanted.types)
+        encoded = (row.encode(wanted.language) for row in chosen)
+        body = b",".join(data for agent, data in encoded if wanted.agent in ("", agent))
+        if is_shared:
+            self._bodies[key] = body
+        return body
+
+
+class EventHub:
+    """The tails of the runs that are watched, the runs that changed, and text that is not in the log yet."""
+
+    def __init__(self, app: AppContext, runtime: Runtime, reader: StateReader) -> None:
+        self.describe_run: Callable[[StreamInfo], Awaitable[Run]] | None = None
+        self._runtime = runtime
+        self._reader = reader
+        self._app = app
+        self._tails: dict[TeamId, RunTail] = {}
+        self._frames: deque[tuple[int, TeamId | None, bytes]] = deque(maxlen=MAX_FRAMES)
+        self._number = 0
+        self._inbox = 0
+        self._changed = asyncio.Event()
+        self._pending: dict[TeamId, list[LiveText]] = {}
+        self._begun: set[str] = set()
+        self._watchers = 0
+        self._runs_task: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def watch(self, wanted: Subscription) -> AsyncIterator[bytes]:
+        """Yield frames of server-sent events until the watcher or the server ends."""
+        self._watchers += 1
+        if self._runs_task is None:
+            self._runs_task = asyncio.create_task(self._follow_runs(), name="runs")
+        number, tails, cursors = self._number, list[RunTail](), dict[TeamId, int]()
+        try:
+            for run, after in wanted.runs.items():
+                tail = await self._open_tail(run)
+                tails.append(tail)
+                cursors[run] = tail.version if after is None else min(after, tail.version)
+            yield b"retry: 1000\n" + _frame("inbox", b'{"count":%d}' % self._inbox)
+            while not self._is_closed:
+                changed, frames = self._changed, list[bytes]()
+                for tail in tails:
+                    frames.append(await self._take_events(tail, cursors, wanted))
+                frames += [frame for at, run, frame in self._frames if at > number and (run is None or run in cursors)]
+                number = self._number
+                if data := b"".join(frames):
+                    yield data
+                elif not await _wait(changed, PING_S):
+                    yield PING
+        finally:
+            self._watchers -= 1
+            for tail in tails:
+                self._leave_tail(tail)
+            if not self._watchers and self._runs_task is not None:
+                self._runs_task.cancel()
+                self._runs_task = None
+
+    async def _take_events(self, tail: RunTail, cursors: dict[TeamId, int], wanted: Subscription) -> bytes:
+        """Return the frame of what came after the watcher's version, and move that on."""
+        before = cursors[tail.run]
+        if before == tail.version:
+            return b""
+        if tail.has_all_after(before):
+            cursors[tail.run] = tail.version
+            body = tail.encode_after(before, wanted)
+        else:
+            cursors[tail.run] = until = min(before + BACKLOG_PAGE, tail.version)
+            rows = await self._reader.describe(tail.run, range(before + 1, until + 1), wanted.language)
+            chosen = (row for row in rows if not wanted.types or row.type in wanted.types)
+            body = b",".join(row.model_dump_json().encode() for row in chosen if wanted.agent in ("", row.agent))
+        name = ",".join(f"{run}:{version}" for run, version in cursors.items())
+        return _frame("events", b"[%b]" % body, name) if body else b""
+
+    async def _open_tail(self, run: TeamId) -> RunTail:
+        state = await self._reader.read(run)
+        tail = self._tails.setdefault(run, RunTail(run, state))
+        tail.watchers += 1
+        if tail.task is None:
+            tail.task = asyncio.create_task(self._follow(tail), name=f"tail {run}")
+        return tail
+
+    def _leave_tail(self, tail: RunTail) -> None:
+        tail.watchers -= 1
+        if not tail.watchers and tail.task is not None:
+            tail.task.cancel()
+            self._tails.pop(tail.run, None)
+
+    async def _follow(self, tail: RunTail) -> None:
+        """Add new events to a tail, at most one frame in `FRAME_S`."""
+        try:
+            async for page in self._runtime.log.tail(tail.run, tail.version):
+                for stored in page:
+                    tail.add(stored)
+                self._reader.keep_newest(tail.run, tail.state)
+                self._notify()
+                await asyncio.sleep(FRAME_S)
+        except GreenroomError as error:
+            logging.getLogger(__name__).warning("%s is no longer followed: %s", tail.run, error)
+            self._tails.pop(tail.run, None)
+
+    async def _follow_runs(self) -> None:
+        """Publish the rows of runs that changed, in any process, and how many requests wait for a person."""
+        seen: dict[str, tuple[object, ...]] | None = None
+        while True:
+            try:
+                infos = await self._runtime.log.streams()
+                marks: dict[str, tuple[object, ...]] = {}
+                marks |= {info.stream: (info.head.version, info.owner, info.questions) for info in infos}
+                known, seen = seen if seen is not None else marks, marks
+                changed = [info for info in infos if info.head.version and known.get(info.stream) != marks[info.stream]]
+                await self._publish_runs(changed[-MAX_CHANGED_RUNS:], sum(info.questions or 0 for info in infos))
+            except GreenroomError as error:
+                logging.getLogger(__name__).warning("The runs cannot be read: %s", error)
+            await asyncio.sleep(RUNS_CHECK_S)
+
+    async def _publish_runs(self, changed: Sequence[StreamInfo], inbox: int) -> None:
+        rows = [await self.describe_run(info) for info in changed] if self.describe_run is not None else []
+        if rows:
+            self._publish(None, "runs", b"[%b]" % b",".join(row.model_dump_json().encode() for row in rows))
+        if inbox != self._inbox:
+            self._inbox = inbox
+            self._publish(None, "inbox", b'{"count":%d}' % inbox)
+
+    def show_live(self, run: TeamId, step: Step, event: LiveEvent) -> None:
+        """Publish a piece of a reply or of a tool's output. It is not in the log yet."""
+        if not self._watchers:
+            return
+        pieces = self._pending.setdefault(run, [])
+        if not any(self._pending.values()):
+            asyncio.get_running_loop().call_later(FRAME_S, self._publish_live)
+        begin = LiveText(run=run, agent=step.agent_id, step=step.step_id, type="agent_start")
+        name = f"{run}/{step.step_id}/{step.attempt}"
+        if name not in self._begun:
+            self._begun = {name} if len(self._begun) >= MAX_ROWS else self._begun | {name}
+            pieces.append(begin)
+        match event:
+            case ModelTextDelta() | ModelReasoningDelta():
+                chunk = "content" if isinstance(event, ModelTextDelta) else "reasoning"
+                pieces.append(begin.model_copy(update={"type": "llm_chunk", "chunk": chunk, "text": event.text}))
+            case ToolPrinted():
+                pieces.append(begin.model_copy(update={"type": "tool_output", "text": event.text}))
+            case Finished() | Failed():
+                self._begun.discard(name)
+                pieces += [begin.model_copy(update={"type": kind}) for kind in ("llm_complete", "agent_complete")]
+            case _:
+                pass
+
+    def _publish_live(self) -> None:
+        redact = self._app.model_session.redaction.text
+        for run, pieces in self._pending.items():
+            joined = list[LiveText]()
+            for piece in pieces:
+                last = joined[-1] if joined else None
+                if last is not None and last.model_copy(update={"text": ""}) == piece.model_copy(update={"text": ""}):
+                    joined[-1] = last.model_copy(update={"text": last.text + piece.text})
+                else:
+                    joined.append(piece)
+            clean = [piece.model_copy(update={"text": redact(piece.text)}) for piece in joined]
+            self._publish(run, "live", b"[%b]" % b",".join(piece.model_dump_json().encode() for piece in clean))
+        self._pending.clear()
+
+    def _publish(self, run: TeamId | None, kind: str, data: bytes) -> None:
+        self._number += 1
+        self._frames.append((self._number, run, _frame(kind, data)))
+        self._notify()
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def close(self) -> None:
+        """End all watchers."""
+        self._is_closed = True
+        self._notify()
+
+
+def _frame(kind: str, data: bytes, name: str = "") -> bytes:
+    """Return a frame of server-sent events. JSON has no line breaks."""
+    head = f"event: {kind}\n" + (f"id: {name}\n" if name else "")
+    return b"%bdata: %b\n\n" % (head.encode(), data)
+
+
+async def _wait(changed: asyncio.Event, seconds: float) -> bool:
+    """Wait for a change. Return False if there was none in time."""
+    try:
+        await asyncio.wait_for(changed.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
