@@ -20,6 +20,13 @@ export function useKey(key: KeyName, handle: () => void, isOn = true): void {
   }, [key, handle, isOn]);
 }
 
+/** `J` and `K` go from line to line in a list whose view does not do it itself. */
+function moveFocus(step: number): void {
+  const items = [...document.querySelectorAll<HTMLElement>('main [data-item]')];
+  const at = items.indexOf(document.activeElement as HTMLElement);
+  items[at < 0 ? (step > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, at + step))]?.focus();
+}
+
 export function useKeyboard(show: (overlay: 'palette' | 'help' | null) => void): void {
   useEffect(() => {
     const press = (event: KeyboardEvent) => {
@@ -47,6 +54,7 @@ export function useKeyboard(show: (overlay: 'palette' | 'help' | null) => void):
       } else {
         const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
         const set = listeners.get(key);
+        if (!set?.size && (key === 'j' || key === 'k')) moveFocus(key === 'j' ? 1 : -1);
         if (!set?.size || (key.length > 1 && isWidget(event.target))) return;
         event.preventDefault();
         for (const handle of [...set]) handle();

@@ -67,30 +67,36 @@ export function StateSign({ state, isShort, word }: { state: string; isShort?: b
   );
 }
 
-export function Money({ value, limit, tip }: { value: number | null; limit?: number | null; tip?: ReactNode }) {
+export function Money({ value, limit, tip, isInLink }: { value: number | null; limit?: number | null; tip?: ReactNode; isInLink?: boolean }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const shown = (
+    <>
+      {format.money(value)}
+      {limit !== null && limit !== undefined && <span className="soft"> / {format.money(limit)}</span>}
+    </>
+  );
+  const text = value === null ? t('ui.unknownCost') : tip;
+  if (!text || isInLink) return <span className="num" title={isInLink && value === null ? t('ui.unknownCost') : undefined}>{shown}</span>;
   return (
-    <Tooltip text={value === null ? t('ui.unknownCost') : tip}>
-      <span className="num" tabIndex={value === null || tip ? 0 : undefined}>
-        {format.money(value)}
-        {limit !== null && limit !== undefined && <span className="soft"> / {format.money(limit)}</span>}
+    <Tooltip text={text}>
+      <span className="num" tabIndex={0}>
+        {shown}
       </span>
     </Tooltip>
   );
 }
 
-/** A relative time; the absolute one is on hover and focus. */
-export function Time({ at }: { at: number }) {
+/** A relative time; the absolute one is on hover and focus. In a link it is not focused by itself. */
+export function Time({ at, isInLink }: { at: number; isInLink?: boolean }) {
   const format = useFormat();
   const now = useNow(15_000);
-  return (
-    <Tooltip text={format.absolute(at)}>
-      <time className="num" dateTime={new Date(at).toISOString()} tabIndex={0}>
-        {format.ago(at, Math.max(now, at))}
-      </time>
-    </Tooltip>
+  const time = (
+    <time className="num" dateTime={new Date(at).toISOString()} tabIndex={isInLink ? undefined : 0} title={isInLink ? format.absolute(at) : undefined}>
+      {format.ago(at, Math.max(now, at))}
+    </time>
   );
+  return isInLink ? time : <Tooltip text={format.absolute(at)}>{time}</Tooltip>;
 }
 
 /** How long something took, or takes until now. */

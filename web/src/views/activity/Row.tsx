@@ -25,7 +25,7 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
   };
   return (
     <div className={`feed-row level-${row.level}`}>
-      <button type="button" className="feed-line" aria-expanded={hasMore ? isOpen : undefined} onClick={hasMore ? toggle : undefined}>
+      <button type="button" className="feed-line" data-item aria-expanded={hasMore ? isOpen : undefined} onClick={hasMore ? toggle : undefined}>
         <time className="num soft" dateTime={new Date(row.at).toISOString()} title={`${format.absolute(row.at)} · ${t('run.version', { version: format.number(row.version) })}`}>
           {format.clock(row.at)}
         </time>

@@ -81,7 +81,7 @@ function RunRow({ run }: { run: Run }) {
   const { t } = useTranslation();
   const format = useFormat();
   return (
-    <a className="run-row" {...link({ run: run.id })}>
+    <a className="run-row" data-item {...link({ run: run.id })}>
       <span className="run-state">
         <StateSign state={run.state === 'finished' && run.verdict ? run.verdict : run.state} />
       </span>
@@ -101,10 +101,10 @@ function RunRow({ run }: { run: Run }) {
         {format.number(run.agents)}
       </span>
       <span className="right">
-        <Money value={run.cost} limit={run.cost_limit} />
+        <Money value={run.cost} limit={run.cost_limit} isInLink />
       </span>
       <span className="right soft">
-        <Time at={run.created_at} />
+        <Time at={run.created_at} isInLink />
       </span>
     </a>
   );

@@ -125,7 +125,7 @@ function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
           <AgentName agent={subtask.agent} />
         </span>
         {subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />}
-        {subtask.cost !== null && <Money value={subtask.cost} />}
+        {subtask.cost !== null && <Money value={subtask.cost} isInLink />}
       </span>
       {state === 'waiting' ? <span className="cut tone-wait node-why">{t('plan.waitsFor', { names: subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
       <Handle type="source" position={Position.Right} isConnectable={false} />

@@ -18,7 +18,7 @@ export function StageList({ stages }: { stages: Stage[] }) {
             {t('plan.stage', { number: item.index + 1 })} <span className="soft">{item.stage.intention}</span>
           </h2>
         ) : (
-          <button type="button" className="stage-item" aria-pressed={sel === `subtask:${item.subtask.id}`} onClick={() => select(`subtask:${item.subtask.id}`)}>
+          <button type="button" className="stage-item" data-item aria-pressed={sel === `subtask:${item.subtask.id}`} onClick={() => select(`subtask:${item.subtask.id}`)}>
             <span className="row">
               <strong className="grow">{item.subtask.title || item.subtask.name}</strong>
               <StateSign state={item.subtask.state === 'init' && item.subtask.waits_for ? 'waiting' : item.subtask.state} />
@@ -28,7 +28,7 @@ export function StageList({ stages }: { stages: Stage[] }) {
                 <AgentName agent={item.subtask.agent} />
               </span>
               {item.subtask.started_at !== null && <Duration from={item.subtask.started_at} to={item.subtask.ended_at} />}
-              {item.subtask.cost !== null && <Money value={item.subtask.cost} />}
+              {item.subtask.cost !== null && <Money value={item.subtask.cost} isInLink />}
             </span>
             {item.subtask.waits_for && item.subtask.state === 'init' && <span className="tone-wait">{t('plan.waitsFor', { names: item.subtask.waits_for })}</span>}
           </button>

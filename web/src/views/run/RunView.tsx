@@ -6,7 +6,7 @@ import type { Action, RunDetail, Verb, VerbInput, VerbResult } from '../../api/t
 import { Boundary } from '../../shell/Boundary';
 import { useFormat } from '../../state/format';
 import { go, link, useAddress } from '../../state/url';
-import { Button, Dialog, Empty, Loaded, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
+import { Button, Dialog, Empty, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
 import { usePast } from './past';
 import { PastBand, Timeline } from './Timeline';
@@ -76,7 +76,7 @@ function Header({ run }: { run: RunDetail }) {
   return (
     <header className="run-header">
       <div className="row wrap run-first">
-        <h1 className="run-name">{run.title}</h1>
+        <h1 className="run-name" title={run.request}>{run.title}</h1>
         <StateSign state={run.state} />
         {run.subtasks > 0 && <span className="num">{t('run.done', { done: run.subtasks_done, all: run.subtasks })}</span>}
         <Tooltip text={t('run.workingTime')}>
@@ -124,6 +124,12 @@ function Header({ run }: { run: RunDetail }) {
           )}
         </div>
       </div>
+      {run.answer && (
+        <details className="answer" open={run.subtasks === 0 && !run.verdict}>
+          <summary>{t('run.answer')}</summary>
+          <Markdown text={run.answer} />
+        </details>
+      )}
       {verb.error && (
         <Problem error={verb.error}>
           {insist && (
