@@ -1,1 +1,0 @@
-import{V as e,nt as t}from"./ui-BDFCceXr.js";function n(){let{t:n}=e();return t().at===null?``:n(`run.pastWhy`)}export{n as t};
