@@ -116,6 +116,7 @@ async def open_desk(cues: Iterable[Cue], monkeypatch: pytest.MonkeyPatch) -> Asy
             yield Desk(context=context, client=client, model=model)
         finally:
             await context.hub.close()
+            await context.hub.close()
             await context.host.close()
             await app.runtime.close()
             await app.close()

@@ -36,16 +36,37 @@ class CostSum:
         )
 
 
+@record
+class CallCost:
+    """A model call and its cost, with the version and time of its end."""
+
+    version: int
+    at: int
+    team: TeamId
+    agent: AgentId
+    model: str
+    sum: CostSum
+
+    def name(self, grouping: CostGrouping) -> str:
+        """Return the row that the call belongs to."""
+        return {"run": str(self.team), "agent": str(self.agent), "model": self.model}[grouping]
+
+
 class TeamCosts:
-    """One team's costs by agent and model, collected event by event. Its name is that of the first task."""
+    """One team's model calls with their costs, collected event by event. Its name is that of the first task.
+
+    `version` is that of the last event.
+    """
 
     def __init__(self, team: TeamId) -> None:
         self.team = team
         self.name = ""
-        self.costs: dict[tuple[AgentId, str], CostSum] = {}
+        self.version = 0
+        self.calls: list[CallCost] = []
         self._open_steps: dict[StepId, StepStarted] = {}
 
-    def add_event(self, event: Event) -> None:
+    def add_event(self, event: Event, version: int = 0) -> None:
+        self.version = version
         match event:
             case StepStarted() if event.terms.effect == "model" or event.terms.model:  # a tool can call a model, too
                 self._open_steps[event.step_id] = event
@@ -57,14 +78,13 @@ class TeamCosts:
                 self.name = self.name or event.name
             case TeamForked():
                 # The team that this one was forked from has paid for the earlier calls.
-                self.costs.clear()
+                self.calls.clear()
                 self._open_steps.clear()
             case _:
                 pass
 
     def _add_call(self, start: StepStarted, end: StepEnded | StepInterrupted) -> None:
         result = (end.result or {}) if isinstance(end, StepEnded) else {}
-        key = (agent_of(end.step_id), str(result.get("by") or start.terms.model))
         spent, reserved, usage = end.spent, start.reserved, result.get("usage")
         # Whether the price is known: from the bill, else from the terms of the step.
         priced = usage.get("money") is not None if isinstance(usage, dict) else start.terms.priced
@@ -75,16 +95,22 @@ class TeamCosts:
             unpriced=int(spent.tokens > 0 and not priced),
             reserved=int(spent.estimated > 0 or ("usage" not in result and spent.tokens > 0 and is_whole_reservation)),
         )
-        self.costs[key] = self.costs.get(key, CostSum()).plus(cost)
+        agent, model = agent_of(end.step_id), str(result.get("by") or start.terms.model)
+        call = CallCost(version=self.version, at=end.at, team=self.team, agent=agent, model=model, sum=cost)
+        self.calls.append(call)
 
 
 def group_costs(accounts: Iterable[TeamCosts], grouping: CostGrouping) -> dict[str, CostSum]:
     """Return the sums of all teams by the given grouping, most expensive first."""
+    return group_calls((call for account in accounts for call in account.calls), grouping)
+
+
+def group_calls(calls: Iterable[CallCost], grouping: CostGrouping) -> dict[str, CostSum]:
+    """Return the sums of model calls by the given grouping, most expensive first."""
     costs: dict[str, CostSum] = {}
-    for account in accounts:
-        for (agent, model), cost in account.costs.items():
-            name = {"run": str(account.team), "agent": str(agent), "model": model}[grouping]
-            costs[name] = costs.get(name, CostSum()).plus(cost)
+    for call in calls:
+        name = call.name(grouping)
+        costs[name] = costs.get(name, CostSum()).plus(call.sum)
     return dict(sorted(costs.items(), key=lambda row: (-row[1].spent.money, -row[1].spent.tokens, row[0])))
 
 

@@ -40,6 +40,11 @@ def find_memory_items(memories: MemoryFiles) -> tuple[TrustItem, ...]:
     return (describe_foreign(foreign),) if foreign else ()
 
 
+def is_foreign(memory: Memory) -> bool:
+    """Return whether a memory came with the workspace, and the person does not trust it."""
+    return FOREIGN in memory.origins
+
+
 def list_kept(state: TeamState) -> list[Memory]:
     """Return the memories of the project that a run keeps until it is applied, oldest first."""
     return [state.memories[name] for name in sorted(state.memories) if state.memories[name].type == PROJECT]

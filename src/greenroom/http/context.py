@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeVar, cast
 
 from fastapi import Depends, Query, Request
 
 from greenroom.app.context import AppContext
+from greenroom.app.cost import TeamCosts
 from greenroom.app.messages import translate
 from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
@@ -36,6 +37,7 @@ class ServerContext:
     reader: StateReader
     host: RunHost
     hub: EventHub
+    costs: dict[TeamId, TeamCosts] = field(default_factory=dict)
 
 
 def _find_context(request: Request) -> ServerContext:

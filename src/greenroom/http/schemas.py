@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 T = TypeVar("T")
 
@@ -20,6 +20,12 @@ class Fields(BaseModel):
     """The base of what is sent."""
 
     model_config = ConfigDict(frozen=True)
+
+    @classmethod
+    def make(cls, source: object, /, **fields: object) -> Self:
+        """Return these fields, and the others from the attributes of a record that have the same name."""
+        own = {name: getattr(source, name) for name in cls.model_fields if name not in fields and hasattr(source, name)}
+        return cls.model_validate({**own, **fields})
 
 
 class Page(Fields, Generic[T]):
@@ -76,38 +82,6 @@ class Session(Fields):
     sandbox: str
 
 
-class Input(BaseModel):
-    """The base of what is taken. An unknown field is refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RunInput(Input):
-    """A new run. With `plan`, the text of a confirmed plan, a team does it; else one agent.
-
-    With `confirm_checks`, the person approves the checks that the proposal showed.
-    """
-
-    request: str = Field(min_length=1, max_length=20_000)
-    plan: str = Field("", max_length=200_000)
-    agent: str = Field("", max_length=200)
-    model: str = Field("", max_length=200)
-    question: bool = False
-    tests_may_change: bool = False
-    allow_unverified: bool = False
-    confirm_checks: bool = False
-    cost_limit: float | None = Field(None, gt=0, le=10_000)
-    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
-
-
-class PlanInput(Input):
-    """A request to plan, or the edited text of a plan to check."""
-
-    request: str = Field("", max_length=20_000)
-    text: str = Field("", max_length=200_000)
-    model: str = Field("", max_length=200)
-
-
 class PlannedPart(Fields):
     """A subtask of a proposed plan."""
 
@@ -148,23 +122,6 @@ class Proposal(Fields):
     checks: list[str] = []
 
 
-class VerbInput(Input):
-    """What some verbs need: the version of a fork, the branch, the message of the commit, or a text.
-
-    With `now`, a pause interrupts steps. With `force`, work that is not applied is discarded, or an undo makes a new
-    commit. The limits are those of a run that resumes.
-    """
-
-    version: int | None = Field(None, ge=1)
-    branch: str = Field("", max_length=200)
-    message: str = Field("", max_length=4_000)
-    now: bool = False
-    confirm_governing: bool = False
-    force: bool = False
-    cost_limit: float | None = Field(None, gt=0, le=10_000)
-    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
-
-
 class VerbResult(Fields):
     """What a verb did, in one sentence. `run` is the new run of a fork. Conflicting files are `clashes`."""
 
@@ -174,18 +131,6 @@ class VerbResult(Fields):
     run: str | None = None
     commit: str = ""
     clashes: list[str] = []
-
-
-class MessageInput(Input):
-    """A message of the person to an agent, or to all that work on the run. `answers` names the message it replies to.
-
-    `sender` is one of an organisation's people, if there are several.
-    """
-
-    text: str = Field(min_length=1, max_length=100_000)
-    to: str = Field("", max_length=200)
-    answers: str = Field("", max_length=200)
-    sender: str = Field("", max_length=200)
 
 
 class InboxItem(Fields):
@@ -210,15 +155,6 @@ class InboxItem(Fields):
     asked_at: int
     expires_at: int | None = None
     is_running: bool = True
-
-
-class AnswerInput(Input):
-    """An answer. A question, a plan and a conflict take `text`; a permission takes `decision` and its `scope`."""
-
-    decision: Literal["approved", "denied"] = "approved"
-    scope: Literal["once", "run", "always"] = "once"
-    rule: str = Field("", max_length=2_000)
-    text: str = Field("", max_length=100_000)
 
 
 class Receipt(Fields):
@@ -557,3 +493,99 @@ class LiveText(Fields):
     type: Literal["agent_start", "llm_chunk", "llm_complete", "agent_complete", "tool_output"]
     chunk: Literal["content", "reasoning", ""] = ""
     text: str = ""
+
+
+class Artifact(Fields):
+    """A version of an artifact."""
+
+    id: str
+    task: str
+    title: str
+    media_type: str
+    version: int
+    by: str
+    at: int
+    size: int
+    reason: str = ""
+    is_untrusted: bool = False
+
+
+class ArtifactDetail(Artifact):
+    """An artifact with its text, and all its versions, newest first."""
+
+    text: str
+    versions: list[Artifact]
+
+
+class Memory(Fields):
+    """A memory that lasts over tasks."""
+
+    id: str
+    scope: str
+    text: str
+    tags: list[str] = []
+    by: str = ""
+    created_at: int
+    updated_at: int | None = None
+    is_trusted: bool = True
+
+
+class Skill(Fields):
+    """A skill folder."""
+
+    name: str
+    description: str
+    source: str
+    is_trusted: bool = True
+    body: str = ""
+
+
+class Tool(Fields):
+    """A tool that agents can have."""
+
+    name: str
+    group: str
+    description: str
+    effect: str
+    source: str
+
+
+class CostRow(Fields):
+    """The model calls of one agent, model or run. `unpriced` calls have an unknown price."""
+
+    name: str
+    calls: int
+    tokens: int
+    cost: float | None
+    unpriced: int = 0
+    reserved: int = 0
+
+
+class CostPoint(Fields):
+    """What was spent until a time, by agent or model."""
+
+    at: int
+    cost: dict[str, float]
+    tokens: dict[str, int]
+
+
+class Costs(Fields):
+    """What a run spent, with its cap."""
+
+    rows: list[CostRow]
+    points: list[CostPoint]
+    cost: float | None
+    tokens: int
+    cost_limit: float | None = None
+
+
+class Performance(Fields):
+    """What the subtasks of one profile took in past runs."""
+
+    profile: str
+    completed: int
+    failed: int
+    success_rate: float | None
+    seconds: float
+    tokens: float
+    cost: float | None

@@ -29,13 +29,13 @@ from greenroom.core.base.errors import Bug, GreenroomError, ModelFault, RefusedE
 from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
 from greenroom.http.event_hub import EventHub
-from greenroom.http.routes import agents, changes, events, runs, work
+from greenroom.http.routes import agents, changes, events, knowledge, runs, work
 from greenroom.http.schemas import Problem
 from greenroom.http.security import Guard
 from greenroom.http.state_reader import StateReader
 
 PAGE: Final = Path(str(files("greenroom.http"))) / "page"
-ROUTERS: Final = (runs.router, events.router, agents.router, work.router, changes.router)
+ROUTERS: Final = (runs.router, events.router, agents.router, work.router, changes.router, knowledge.router)
 ERROR_STATUSES: Final = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 

@@ -32,7 +32,7 @@ from greenroom.cli.commands.change import diff, discard, report_recovered
 from greenroom.cli.commands.compare import follow_attended_candidates, read_candidate, show_comparison
 from greenroom.cli.context import Invocation, invoke, render_command
 from greenroom.cli.exit_codes import Exit, exit_for_statuses
-from greenroom.cli.interactive.follow import Ending, RunInput, follow_attended
+from greenroom.cli.interactive.follow import Ending, RunPrompt, follow_attended
 from greenroom.cli.interactive.plan_review import NO_TEAM, TeamChoice, TeamOptions
 from greenroom.cli.interactive.report import explain_over_limit, report_ending, summarise
 from greenroom.cli.options import (
@@ -333,7 +333,7 @@ async def _run_to_end(
     if not settle_checks(cli, root, sandboxed=cli.app.may_run_checks, has_types=has_types):
         cli.progress.note(translate("run.not_started", command=render_command(cli, "resume", team)), style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
-    ending = await follow_attended(cli, team, new=new, listen=RunInput(cli, team, view).open)
+    ending = await follow_attended(cli, team, new=new, listen=RunPrompt(cli, team, view).open)
     return await _report_run(cli, view, team, ending, apply_mode=apply_mode)
 
 

@@ -244,7 +244,7 @@ async def ask_approvals(cli: Invocation, team: TeamId) -> None:
             cli.progress.note(note, style="dim")
 
 
-class RunInput:
+class RunPrompt:
     """Reads what a person types during a run. A half-typed line survives a question in between."""
 
     def __init__(self, cli: Invocation, team: TeamId, view: RunView) -> None:

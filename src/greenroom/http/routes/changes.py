@@ -39,19 +39,8 @@ from greenroom.core.ports.checks import CheckResult
 from greenroom.core.ports.workspace import MAIN_THREAD, CommitInfo, PathChange, WorkspaceFault
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
+from greenroom.http import inputs, schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
-from greenroom.http.schemas import (
-    BlameLine,
-    Change,
-    ChangedFile,
-    Conflict,
-    FileDiff,
-    Page,
-    Receipt,
-    Text,
-    VerbInput,
-    VerbResult,
-)
 from greenroom.runs.discovery import is_check_setup, is_test
 from greenroom.runs.verdict import DELIVER, find_base_report, read_report
 from greenroom.teamwork.conflicts import ConflictRecord
@@ -83,7 +72,7 @@ async def _find_change(
 
 
 @router.get("/runs/{run}/change")
-async def read_change(context: Context, run: RunPath, at: At = None) -> Change:
+async def read_change(context: Context, run: RunPath, at: At = None) -> schemas.Change:
     """Return the change of a run: the verdict with its receipts first, then the files, changed tests first."""
     state, change, steps = await _find_change(context, run, at)
     report = await build_report(change, steps)
@@ -93,7 +82,7 @@ async def read_change(context: Context, run: RunPath, at: At = None) -> Change:
     files = [_make_file(entry, writers) for entry in report.diff.changes]
     is_judged = bool(report.verdict.receipts) or not state.tasks
     sentence = translate(f"states.{report.verdict.state}") if is_judged else translate("actions.not_judged")
-    return Change(
+    return schemas.Change(
         at=at or (await context.runtime.log.head(run)).version,
         state="none" if not files else "open" if state.tasks else "applied" if applied else "ready",
         sentence=sentence,
@@ -109,29 +98,21 @@ async def read_change(context: Context, run: RunPath, at: At = None) -> Change:
     )
 
 
-def _make_file(entry: PathChange, writers: Mapping[str, Sequence[CommitInfo]]) -> ChangedFile:
+def _make_file(entry: PathChange, writers: Mapping[str, Sequence[CommitInfo]]) -> schemas.ChangedFile:
     steps = (*writers.get(entry.path, ()), *writers.get(entry.before, ()))
-    return ChangedFile(
-        path=entry.path,
-        before=entry.before,
-        kind=entry.kind,
-        added=entry.added,
-        removed=entry.removed,
-        is_binary=entry.binary,
-        is_test=is_test(entry.path),
-        agents=list(dict.fromkeys(step.agent for step in steps if step.agent)),
-    )
+    agents = list(dict.fromkeys(step.agent for step in steps if step.agent))
+    return schemas.ChangedFile.make(entry, is_binary=entry.binary, is_test=is_test(entry.path), agents=agents)
 
 
-def _make_receipts(report: RunReport, steps: Sequence[Step]) -> list[Receipt]:
+def _make_receipts(report: RunReport, steps: Sequence[Step]) -> list[schemas.Receipt]:
     base, results = find_base_report(steps), _read_results(steps)
     before = {entry.check: entry for entry in base.checks} if base is not None else {}
-    receipts = list[Receipt]()
+    receipts = list[schemas.Receipt]()
     for receipt in report.verdict.receipts:
         result = results.get(receipt.check)
         compared = result.compared if result is not None else None
         receipts.append(
-            Receipt(
+            schemas.Receipt(
                 check=receipt.check,
                 outcome=receipt.outcome,
                 before=before[receipt.check].outcome if receipt.check in before else "",
@@ -151,7 +132,7 @@ def _read_results(steps: Sequence[Step]) -> dict[str, CheckResult]:
 
 
 @router.get("/runs/{run}/change/file")
-async def read_file_diff(context: Context, run: RunPath, path: FilePath, at: At = None) -> FileDiff:
+async def read_file_diff(context: Context, run: RunPath, path: FilePath, at: At = None) -> schemas.FileDiff:
     """Return the unified diff of one file. A large one is cut."""
     _, change, _ = await _find_change(context, run, at)
     pair = change.snapshot.commit, change.tip
@@ -161,13 +142,13 @@ async def read_file_diff(context: Context, run: RunPath, path: FilePath, at: At 
         raise make_refusal("no_such_file", translate("actions.no_file", path=path))
     paths = list(filter(None, (entry.before, path)))
     diff = await change.workspace.diff(*pair, limit=MAX_FILE_DIFF_BYTES, paths=paths)
-    return FileDiff(path=path, text=diff.text, is_cut=diff.cut)
+    return schemas.FileDiff(path=path, text=diff.text, is_cut=diff.cut)
 
 
 @router.get("/runs/{run}/change/blame")
 async def blame_file(
     context: Context, run: RunPath, path: FilePath, at: At = None, cursor: Cursor = "", limit: Limit = 100
-) -> Page[BlameLine]:
+) -> schemas.Page[schemas.BlameLine]:
     """Say for each line of a changed file which step wrote it. Older lines have no step."""
     _, change, steps = await _find_change(context, run, at)
     try:
@@ -176,7 +157,7 @@ async def blame_file(
         raise make_refusal("no_such_file", str(fault)) from None
     subtasks = {step.step_id: str(step.subtask_id or "") for step in steps}
     lines = [
-        BlameLine(
+        schemas.BlameLine(
             line=number,
             commit=origin.commit,
             agent=origin.step.agent if origin.step else "",
@@ -192,23 +173,23 @@ async def blame_file(
 @router.get("/runs/{run}/change/log")
 async def read_check_log(
     context: Context, run: RunPath, check: Annotated[str, Query(min_length=1, max_length=200)], at: At = None
-) -> Text:
+) -> schemas.Text:
     """Return what a check printed. Of a long log, the end."""
     _, _, steps = await _find_change(context, run, at)
     result = _read_results(steps).get(check)
     if result is None or not result.output:
         raise make_refusal("no_such_log", translate("actions.no_log", check=check))
-    return Text(text=(await context.app.blob(result.output)).decode(errors="replace")[-MAX_LOG_CHARS:])
+    return schemas.Text(text=(await context.app.blob(result.output)).decode(errors="replace")[-MAX_LOG_CHARS:])
 
 
 @router.get("/runs/{run}/conflicts")
 async def read_conflicts(
     context: Context, run: RunPath, at: At = None, cursor: Cursor = "", limit: Limit = 100
-) -> Page[Conflict]:
+) -> schemas.Page[schemas.Conflict]:
     """List the conflicts of a team run with their versions, and which rung of the ladder merged each."""
     state = await context.reader.read(run, at)
     if state.team.kit != TEAM_RUN:
-        return Page(items=[], total=0)
+        return schemas.Page(items=[], total=0)
     steps = [step for step in await context.app.steps(run) if at is None or step.ended_in <= at]
     known = await list_conflicts(context.app, state, steps)
     waiting = {
@@ -216,13 +197,13 @@ async def read_conflicts(
     }
     page = cut_page(known, limit, cursor)
     rows = [await _make_conflict(context, found, waiting.get(found.digest, "")) for found in page.items]
-    return Page(items=rows, next=page.next, total=page.total)
+    return schemas.Page(items=rows, next=page.next, total=page.total)
 
 
-async def _make_conflict(context: ServerContext, found: ConflictRecord, approval: str) -> Conflict:
+async def _make_conflict(context: ServerContext, found: ConflictRecord, approval: str) -> schemas.Conflict:
     fields = await read_conflict(context.app.blob, found)
     left, right = cast("Sequence[str | None]", fields["versions"])
-    return Conflict(
+    return schemas.Conflict(
         id=found.digest,
         path=found.path,
         state=found.state,
@@ -240,16 +221,18 @@ async def _make_conflict(context: ServerContext, found: ConflictRecord, approval
 
 
 @router.get("/runs/{run}/report")
-async def read_report_of_team(context: Context, run: RunPath) -> Text:
+async def read_report_of_team(context: Context, run: RunPath) -> schemas.Text:
     """Return the integration report of a team run, as Markdown."""
     result = await integrate_results(context.app, run)
-    return Text(text=render_markdown(result, context.app.settings.team.min_coverage), media_type="text/markdown")
+    return schemas.Text(
+        text=render_markdown(result, context.app.settings.team.min_coverage), media_type="text/markdown"
+    )
 
 
 # --------------------------------------------------------------------------------------------- what becomes of a change
 
 
-async def change_run(context: ServerContext, run: TeamId, verb: str, body: VerbInput) -> VerbResult:
+async def change_run(context: ServerContext, run: TeamId, verb: str, body: inputs.VerbInput) -> schemas.VerbResult:
     """Apply, branch, undo or discard the change of a run. What a person has to confirm is refused without it."""
     _, change, _ = await _find_change(context, run)
     match verb:
@@ -269,20 +252,22 @@ async def change_run(context: ServerContext, run: TeamId, verb: str, body: VerbI
             if check.warnings and not body.force:
                 raise make_refusal("not_sure", " ".join(check.warnings), translate("actions.confirm"))
             await discard_change(change)
-            return VerbResult(done=True, message=translate("change.deleted", team=run))
+            return schemas.VerbResult(done=True, message=translate("change.deleted", team=run))
     return _make_result(result, message)
 
 
-async def _apply(context: ServerContext, change: RunChange, body: VerbInput) -> VerbResult:
+async def _apply(context: ServerContext, change: RunChange, body: inputs.VerbInput) -> schemas.VerbResult:
     if count := await save_only_memories(context.app, change, name_command):
-        return VerbResult(done=True, message=translate("memory.saved", memories=count_things("memory", count)))
+        return schemas.VerbResult(done=True, message=translate("memory.saved", memories=count_things("memory", count)))
     commits = bool(change.snapshot.head)
     if commits:
         await refuse_no_commit(change, name_command)
     governing = await list_governing(change)
     if governing and not body.confirm_governing:
         paths = ", ".join(map(to_one_line, governing))
-        raise make_refusal("governing", translate("change.governing", paths=paths), translate("actions.confirm"))
+        raise make_refusal(
+            "configures_agents", translate("change.governing", paths=paths), translate("actions.confirm")
+        )
     changed = await change.workspace.list_changed_hooks(change.snapshot.commit, change.tip)
     options = ApplyOptions(message=body.message, commits=commits, hooks=not (commits and changed))
     result = await apply_change(context.app, change, options)
@@ -297,10 +282,10 @@ async def _apply(context: ServerContext, change: RunChange, body: VerbInput) -> 
     return _make_result(result, message)
 
 
-def _make_result(result: ChangeResult, message: str) -> VerbResult:
+def _make_result(result: ChangeResult, message: str) -> schemas.VerbResult:
     if result.clashes is not None:
         clashes = [f"{clash.path}: {explain_reason(clash.why)}" for clash in result.clashes.clashes]
-        return VerbResult(done=False, message=translate("change.conflict"), clashes=clashes)
+        return schemas.VerbResult(done=False, message=translate("change.conflict"), clashes=clashes)
     hints = [
         translate(f"change.{key}", paths=", ".join(map(to_one_line, paths)))
         for key, paths in (
@@ -309,4 +294,4 @@ def _make_result(result: ChangeResult, message: str) -> VerbResult:
         )
         if paths
     ]
-    return VerbResult(done=True, message=message, hint=" ".join(hints), commit=result.commit)
+    return schemas.VerbResult(done=True, message=message, hint=" ".join(hints), commit=result.commit)

@@ -12,6 +12,7 @@ from fastapi import APIRouter
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import current_language
+from greenroom.app.run_host import list_refusals
 from greenroom.app.settings.home import home_folder
 from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
 from greenroom.app.teams.report import count_subtasks
@@ -92,6 +93,10 @@ async def read_run(context: Context, run: RunPath, at: At = None) -> schemas.Run
         models=sorted(models - {""}),
         at=state.version,
         head=info.head.version,
+        actions=[
+            schemas.Action.model_validate({"verb": verb, "is_allowed": not why, "why": why})
+            for verb, why in (await list_refusals(context.app, context.host, run)).items()
+        ],
         forked_from=schemas.Origin(run=origin.team_id, version=origin.version) if origin is not None else None,
     )
 

@@ -67,24 +67,10 @@ from greenroom.core.rules.intents import AnswerApproval, Intent, PauseTeam, Resu
 from greenroom.core.state.approval import Approval
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
+from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
 from greenroom.http.routes.changes import change_run
 from greenroom.http.routes.runs import make_row
-from greenroom.http.schemas import (
-    AnswerInput,
-    InboxItem,
-    InboxKind,
-    MessageInput,
-    Page,
-    PlanInput,
-    PlannedPart,
-    Proposal,
-    Run,
-    RunInput,
-    Span,
-    VerbInput,
-    VerbResult,
-)
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -97,7 +83,7 @@ router = APIRouter(tags=["work"])
 
 
 @router.post("/plans")
-async def propose_plan(context: Context, body: PlanInput) -> Proposal:
+async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Proposal:
     """Plan a request, or check the edited text of a plan. Nothing starts; a model may be asked."""
     app, notes = context.app, list[str]()
     analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append)
@@ -112,35 +98,30 @@ async def propose_plan(context: Context, body: PlanInput) -> Proposal:
     )
 
 
-def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) -> Proposal:
+def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) -> schemas.Proposal:
     plan, estimate, critical = proposal.plan, proposal.analysis.estimate, set(proposal.critical_path)
     phases = {name: phase.number for phase in proposal.phases for name in phase.subtasks}
-    spans = [Span(low=span.low, high=span.high) for span in (estimate.seconds, estimate.tokens)]
     parts = [
-        PlannedPart(
-            id=part.id,
-            name=part.name,
+        schemas.PlannedPart.make(
+            part,
             duty=part.description,
-            agent=part.agent,
-            needs=list(part.dependencies),
-            writes=list(part.writes),
-            seconds=part.seconds,
+            needs=part.dependencies,
             phase=phases.get(part.id, 1),
             is_critical=part.id in critical,
         )
         for part in plan.subtasks
     ]
-    return Proposal(
-        types=list(proposal.analysis.task_types),
+    spans = {
+        name: (span := getattr(estimate, name)) and schemas.Span.make(span) for name in ("seconds", "tokens", "cost")
+    }
+    return schemas.Proposal.make(
+        proposal.decision,
+        **spans,
+        types=proposal.analysis.task_types,
         classified_by=proposal.analysis.source,
-        is_team=proposal.decision.is_team,
-        reason=proposal.decision.reason,
         notes=notes,
         parts=parts,
-        critical_path=list(proposal.critical_path),
-        seconds=spans[0],
-        tokens=spans[1],
-        cost=Span(low=estimate.cost.low, high=estimate.cost.high) if estimate.cost else None,
+        critical_path=proposal.critical_path,
         gain=estimate.gain,
         model=proposal.model,
         text=render_plan_text(plan) if plan.subtasks else "",
@@ -149,7 +130,7 @@ def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) 
 
 
 @router.post("/runs", status_code=201)
-async def start_run(context: Context, body: RunInput) -> Run:
+async def start_run(context: Context, body: inputs.RunInput) -> schemas.Run:
     """Start a run in this process: a team by a confirmed plan, or one agent."""
     app, settings = context.app, context.app.settings
     caps = evolve(
@@ -185,7 +166,9 @@ async def _prepare_folder(root: Path) -> None:
     await (await open_workspace(root)).recover()
 
 
-async def _create_single(context: ServerContext, body: RunInput, caps: LimitSettings, wanted: RunFlags) -> TeamId:
+async def _create_single(
+    context: ServerContext, body: inputs.RunInput, caps: LimitSettings, wanted: RunFlags
+) -> TeamId:
     """Create the run of one agent. A question gets no worktree and no tool that writes."""
     app, notes = context.app, list[str]()
     plan = await plan_run(
@@ -221,7 +204,7 @@ async def _create_single(context: ServerContext, body: RunInput, caps: LimitSett
     )
 
 
-async def _read_row(context: ServerContext, team: TeamId) -> Run:
+async def _read_row(context: ServerContext, team: TeamId) -> schemas.Run:
     info = next(info for info in await context.runtime.log.streams() if info.stream == team)
     return await make_row(context, info)
 
@@ -230,7 +213,7 @@ async def _read_row(context: ServerContext, team: TeamId) -> Run:
 
 
 @router.post("/runs/{run}/messages")
-async def send_message(context: Context, run: RunPath, body: MessageInput) -> VerbResult:
+async def send_message(context: Context, run: RunPath, body: inputs.MessageInput) -> schemas.VerbResult:
     """Send a message to an agent or a group of the run, or to all that work on it."""
     state = await context.runtime.state(run)
     if state.team.kit == ORGANISATION_KIT:
@@ -239,21 +222,21 @@ async def send_message(context: Context, run: RunPath, body: MessageInput) -> Ve
     delivery = await send_to_run(context.runtime, TaskReference(team=run), build_message(f"{address}{body.text}"))
     if state.team.kit == CHAT:
         await context.host.wake(run)
-    return VerbResult(done=True, message=translate("actions.sent", names=delivery.reader))
+    return schemas.VerbResult(done=True, message=translate("actions.sent", names=delivery.reader))
 
 
-async def _send_as_person(context: ServerContext, state: TeamState, body: MessageInput) -> VerbResult:
+async def _send_as_person(context: ServerContext, state: TeamState, body: inputs.MessageInput) -> schemas.VerbResult:
     person = HumanAgent(context.runtime, state.team.team_id, find_person(state, body.sender.strip()))
     if body.answers:
         await _answer_letter(person, _find_letter(state, person.me, body.answers), body.text)
-        return VerbResult(done=True, message=translate("actions.answered"))
+        return schemas.VerbResult(done=True, message=translate("actions.answered"))
     managers = sorted(name for name, agent in state.agents.items() if agent.spec.manager and agent.spec.kind != "human")
     receiver = body.to or next(iter(managers), "")
     if receiver in state.groups:
         await person.send_to_group(GroupId(body.to), body.text, *map(AgentId, find_mentions(body.text, state.agents)))
     else:
         await person.ask(body.text, AgentId(receiver))
-    return VerbResult(done=True, message=translate("actions.sent", names=receiver))
+    return schemas.VerbResult(done=True, message=translate("actions.sent", names=receiver))
 
 
 def _find_letter(state: TeamState, person: AgentId, name: str) -> InboxMessage:
@@ -274,9 +257,9 @@ async def _answer_letter(person: HumanAgent, letter: InboxMessage, text: str, *,
 
 
 @router.get("/inbox")
-async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) -> Page[InboxItem]:
+async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) -> schemas.Page[schemas.InboxItem]:
     """List what waits for a person in all runs, oldest first."""
-    items, toolbox = list[InboxItem](), None
+    items, toolbox = list[schemas.InboxItem](), None
     for info in await context.runtime.log.streams():
         if not info.head.version or (info.questions == 0 and info.owner is None):
             continue
@@ -294,13 +277,13 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
     return cut_page(sorted(items, key=lambda item: (item.asked_at, item.id)), limit, cursor)
 
 
-def _list_letters(state: TeamState) -> Iterator[InboxItem]:
+def _list_letters(state: TeamState) -> Iterator[schemas.InboxItem]:
     people = [name for name, agent in state.agents.items() if agent.spec.kind == "human"]
     letters = {item.message.message_id: item for person in people for item in find_unanswered(state, person)}
     for letter in letters.values():
         message = letter.message
         if letter.kind != "approval":
-            yield InboxItem(
+            yield schemas.InboxItem(
                 run="",
                 run_title="",
                 id=message.message_id,
@@ -311,13 +294,14 @@ def _list_letters(state: TeamState) -> Iterator[InboxItem]:
             )
 
 
-def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> InboxItem:
+def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> schemas.InboxItem:
     step = state.steps[approval.step_id]
     kind, arguments = find_kind(state, approval), dict(step.work.instruction_content or {})
     stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
     subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
     is_call = kind == "permission"
-    return InboxItem(
+    return schemas.InboxItem.make(
+        approval,
         run="",
         run_title="",
         id=approval.approval_id,
@@ -328,18 +312,15 @@ def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> In
         why=str(arguments.get("why", "")) if is_call else "",
         call=str(arguments.get("script") or json.dumps(arguments, ensure_ascii=False, indent=2)) if is_call else "",
         tool=step.work.executor if is_call else "",
-        files=list(preview.files),
-        hosts=list(preview.hosts),
+        files=preview.files,
+        hosts=preview.hosts,
         diff=preview.diff,
         rule=approval.grant,
-        release=approval.release,
-        choices=list(CONFLICT_CHOICES) if kind == "conflict" else [],
-        asked_at=approval.asked_at,
-        expires_at=approval.expires_at,
+        choices=CONFLICT_CHOICES if kind == "conflict" else (),
     )
 
 
-def find_kind(state: TeamState, approval: Approval) -> InboxKind:
+def find_kind(state: TeamState, approval: Approval) -> schemas.InboxKind:
     """Return what a request asks a person for."""
     if is_plan(state, approval):
         return "plan"
@@ -376,7 +357,7 @@ async def _read_as_agent(context: ServerContext, state: TeamState, step: Step, p
 
 
 @router.post("/runs/{run}/inbox/{item}")
-async def answer_item(context: Context, run: RunPath, item: str, body: AnswerInput) -> VerbResult:
+async def answer_item(context: Context, run: RunPath, item: str, body: inputs.AnswerInput) -> schemas.VerbResult:
     """Answer what waits for a person. Of two answers the first one counts, and the second is refused."""
     state = await context.runtime.state(run)
     approval = state.approvals.get(ApprovalId(item))
@@ -384,7 +365,7 @@ async def answer_item(context: Context, run: RunPath, item: str, body: AnswerInp
         letter = state.mail[MessageId(item)]
         person = HumanAgent(context.runtime, run, find_person(state, next(iter(letter.receiver), "")))
         await _answer_letter(person, _find_letter(state, person.me, item), body.text, failed=body.decision == "denied")
-        return VerbResult(done=True, message=translate("actions.answered"))
+        return schemas.VerbResult(done=True, message=translate("actions.answered"))
     if approval is None or approval.state != "pending":
         raise await _explain_closed(context, run, item)
     answer = await _make_decision(context, state, approval, body)
@@ -399,11 +380,11 @@ async def answer_item(context: Context, run: RunPath, item: str, body: AnswerInp
         await context.host.wake(run)
     except GreenroomError as error:  # the answer is there; the run goes on elsewhere
         hint = str(error)
-    return VerbResult(done=True, message=note or translate("actions.answered"), hint=hint)
+    return schemas.VerbResult(done=True, message=note or translate("actions.answered"), hint=hint)
 
 
 async def _make_decision(
-    context: ServerContext, state: TeamState, approval: Approval, body: AnswerInput
+    context: ServerContext, state: TeamState, approval: Approval, body: inputs.AnswerInput
 ) -> AnswerApproval:
     """Return the answer to a request. Raise `RefusedError` if it does not fit, or if its rule cannot be saved."""
     kind, text = find_kind(state, approval), body.text.strip()
@@ -448,30 +429,32 @@ RunVerb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branc
 
 
 @router.post("/runs/{run}/{verb}")
-async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: VerbInput) -> VerbResult:
+async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: inputs.VerbInput) -> schemas.VerbResult:
     """Control a run, or decide about its change. A verb that cannot be used now is refused with the reason."""
     if why := (await list_refusals(context.app, context.host, run)).get(verb):
         raise make_refusal("not_now", why)
     match verb:
         case "pause":
             await context.runtime.ask(run, PauseTeam(now=body.now))
-            return VerbResult(done=True, message=translate("actions.pausing"))
+            return schemas.VerbResult(done=True, message=translate("actions.pausing"))
         case "resume":
             return await _resume(context, run, body)
         case "cancel":
             tasks = tuple((await context.runtime.state(run)).tasks)
             is_ended = await cancel_tasks(context.runtime, run, tasks)
-            return VerbResult(done=is_ended, message=translate(f"actions.{'cancelled' if is_ended else 'cancelling'}"))
+            return schemas.VerbResult(
+                done=is_ended, message=translate(f"actions.{'cancelled' if is_ended else 'cancelling'}")
+            )
         case "fork":
             new = await context.runtime.fork(run, body.version)
-            return VerbResult(done=True, message=translate("actions.forked", run=new), run=new)
+            return schemas.VerbResult(done=True, message=translate("actions.forked", run=new), run=new)
         case "rewind":
             return await _rewind(context, run, body)
         case _:
             return await change_run(context, run, verb, body)
 
 
-async def _resume(context: ServerContext, run: TeamId, body: VerbInput) -> VerbResult:
+async def _resume(context: ServerContext, run: TeamId, body: inputs.VerbInput) -> schemas.VerbResult:
     state = await context.runtime.state(run)
     intents = list[Intent]([ResumeTeam()] if state.team.paused is not None else [])
     intents += [ResumeTask(task_id=task.task_id) for task in state.tasks.values() if task.paused is not None]
@@ -487,10 +470,10 @@ async def _resume(context: ServerContext, run: TeamId, body: VerbInput) -> VerbR
         await context.runtime.ask(run, *intents)
     if is_here:
         await context.host.start(run)
-    return VerbResult(done=True, message=translate("actions.resumed"))
+    return schemas.VerbResult(done=True, message=translate("actions.resumed"))
 
 
-async def _rewind(context: ServerContext, run: TeamId, body: VerbInput) -> VerbResult:
+async def _rewind(context: ServerContext, run: TeamId, body: inputs.VerbInput) -> schemas.VerbResult:
     """Continue from the last step that had ended at a version, as a new run."""
     if body.version is None:
         raise make_refusal("invalid_version", translate("actions.no_version"))
@@ -503,4 +486,6 @@ async def _rewind(context: ServerContext, run: TeamId, body: VerbInput) -> VerbR
     new = await rewind_run(context.runtime, context.app.steps, run, point)
     await tell_run(context.runtime, new, build_message(body.message) if body.message else "")
     await context.host.start(new)
-    return VerbResult(done=True, message=translate("actions.rewound", run=new, step=point.step.step_id), run=new)
+    return schemas.VerbResult(
+        done=True, message=translate("actions.rewound", run=new, step=point.step.step_id), run=new
+    )

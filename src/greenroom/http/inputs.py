@@ -1,0 +1,77 @@
+"""What the HTTP API takes. An unknown field is refused."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Input(BaseModel):
+    """The base of what is taken. An unknown field is refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunInput(Input):
+    """A new run. With `plan`, the text of a confirmed plan, a team does it; else one agent.
+
+    With `confirm_checks`, the person approves the checks that the proposal showed.
+    """
+
+    request: str = Field(min_length=1, max_length=20_000)
+    plan: str = Field("", max_length=200_000)
+    agent: str = Field("", max_length=200)
+    model: str = Field("", max_length=200)
+    question: bool = False
+    tests_may_change: bool = False
+    allow_unverified: bool = False
+    confirm_checks: bool = False
+    cost_limit: float | None = Field(None, gt=0, le=10_000)
+    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
+
+
+class PlanInput(Input):
+    """A request to plan, or the edited text of a plan to check."""
+
+    request: str = Field("", max_length=20_000)
+    text: str = Field("", max_length=200_000)
+    model: str = Field("", max_length=200)
+
+
+class VerbInput(Input):
+    """What some verbs need: the version of a fork, the branch, the message of the commit, or a text.
+
+    With `now`, a pause interrupts steps. With `force`, work that is not applied is discarded, or an undo makes a new
+    commit. The limits are those of a run that resumes.
+    """
+
+    version: int | None = Field(None, ge=1)
+    branch: str = Field("", max_length=200)
+    message: str = Field("", max_length=4_000)
+    now: bool = False
+    confirm_governing: bool = False
+    force: bool = False
+    cost_limit: float | None = Field(None, gt=0, le=10_000)
+    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
+
+
+class MessageInput(Input):
+    """A message of the person to an agent, or to all that work on the run. `answers` names the message it replies to.
+
+    `sender` is one of an organisation's people, if there are several.
+    """
+
+    text: str = Field(min_length=1, max_length=100_000)
+    to: str = Field("", max_length=200)
+    answers: str = Field("", max_length=200)
+    sender: str = Field("", max_length=200)
+
+
+class AnswerInput(Input):
+    """An answer. A question, a plan and a conflict take `text`; a permission takes `decision` and its `scope`."""
+
+    decision: Literal["approved", "denied"] = "approved"
+    scope: Literal["once", "run", "always"] = "once"
+    rule: str = Field("", max_length=2_000)
+    text: str = Field("", max_length=100_000)
