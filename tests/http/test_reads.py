@@ -160,6 +160,16 @@ async def test_a_step_shows_its_exact_call_and_its_reply(asker: Asker) -> None:
     assert (shown["instruction"], shown["result"]) == ({"text": "a b c"}, {"output": 3})
     first = await asker.get(f"{asker.run}/steps/{quote(str(steps[-1]['id']), safe='')}")
     assert (first["reply"], first["state"]) == ("I count.", "finished")
+    second = await asker.get(f"{asker.run}/steps/{quote(str(steps[-3]['id']), safe='')}")
+    for shown, number in ((first, 0), (second, 1)):
+        prompt = cast("list[dict[str, str]]", shown["prompt"])
+        sent = asker.house.model.requests[number].messages
+        assert [row["role"] for row in prompt] == [message.role for message in sent]
+        said = [message.content for message in sent]
+        assert all(
+            text.startswith(content) for text, content in zip([row["text"] for row in prompt], said, strict=True)
+        )
+    assert cast("list[dict[str, str]]", second["prompt"])[-2]["text"] == 'I count.\ncount_words {"text":"a b c"}'
     running = next(row for row in await asker.items("/events?type=StepStarted&agent=ann"))
     then = await asker.get(f"{asker.run}/steps/{quote(str(running['step']), safe='')}?at={running['version']}")
     assert (then["state"], then["reply"]) == ("running", "")

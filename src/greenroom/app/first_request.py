@@ -1,14 +1,17 @@
-"""Builds the first request of an agent exactly, by running its turn up to the model call."""
+"""Builds requests to models again by running a turn up to the model call: an agent's first one, and those of a run."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Final, cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 from greenroom.abilities.skills.converse import Converse
+from greenroom.actors.payload import restore_result
 from greenroom.adapters.storage.memory import MemoryLog
+from greenroom.app.conversation.capability_names import SINGLE_TASK
 from greenroom.app.runtime import Runtime
-from greenroom.core.base.errors import Bug, WorldFault
+from greenroom.app.text_reader import TextReader
+from greenroom.core.base.errors import Bug, GreenroomError, WorldFault
 from greenroom.core.base.ids import AgentId, task_id
 from greenroom.core.base.records import record
 from greenroom.core.ports.executor import LiveEvent, Outcome, StepContext
@@ -29,6 +32,9 @@ from greenroom.core.state.agent import AgentState
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, Work
 from greenroom.core.state.team_state import TeamState
+
+if TYPE_CHECKING:
+    from greenroom.app.context import AppContext
 
 CAPTURING_MODEL_NAME: Final = "prompt:nobody"
 
@@ -73,6 +79,31 @@ async def build_first_request(spec: AgentSpec, message: str, models: Models, con
     return FirstRequest(request=capture.request, model=capture.model_name, trouble=capture.trouble, skills=skills)
 
 
+async def rebuild_request(state: TeamState, step: Step, app: AppContext) -> ModelRequest | None:
+    """Return the request of a running converse step. `state` is that of the run when the step began.
+
+    The conversation is that of the log. Tools, notes and skills are those of now. None if the turn made no request.
+    """
+    capture, tools = _CapturingModels(app), app.toolbox()
+    converse = Converse(
+        capture,
+        tools.specs,
+        solo=state.team.kit in SINGLE_TASK,
+        reader=TextReader(),
+        project=app.notes(),
+        skills=app.skills,
+    )
+    thread, team = state.threads[step.thread_id], state.team.team_id
+    history = list(await app.thread_steps(team, thread.last, thread.window_from))
+    whole = [await restore_result(ended, app.runtime.log) if ended.blobs else ended for ended in history]
+    step_context = _FirstStepContext(state, step.agent_id, step, whole, app.blob)
+    try:
+        await converse.run(cast("StepContext", step_context))
+    except (GreenroomError, LookupError):  # what it needs was changed or removed since
+        return capture.request
+    return capture.request
+
+
 async def _make_step_context(
     spec: AgentSpec, message: str, callable_agents: Mapping[str, AgentSpec]
 ) -> _FirstStepContext:
@@ -95,12 +126,21 @@ async def _make_step_context(
 
 
 class _FirstStepContext:
-    """The context of a step before which nothing has happened."""
+    """The context of a step that is not really run. Without a `step` it is the agent's first."""
 
-    def __init__(self, state: TeamState, agent: AgentId) -> None:
+    def __init__(
+        self,
+        state: TeamState,
+        agent: AgentId,
+        step: Step | None = None,
+        history: Sequence[Step] = (),
+        read_blob: Callable[[str], Awaitable[bytes]] | None = None,
+    ) -> None:
         self.state = state
         self.agent: AgentState = state.agents[agent]
-        self.step: Step = next(step for step in state.steps.values() if step.agent_id == agent)
+        self.step: Step = step or next(known for known in state.steps.values() if known.agent_id == agent)
+        self._history = history
+        self._read_blob = read_blob
         self.key = f"prompt:{self.step.step_id}"
 
     def show(self, event: LiveEvent) -> None:
@@ -110,8 +150,14 @@ class _FirstStepContext:
         """Do nothing: the step is never cancelled."""
 
     async def history(self) -> Sequence[Step]:
-        """Return no ended steps."""
-        return ()
+        """Return the ended steps before it."""
+        return self._history
+
+    async def blob(self, digest: str) -> bytes:
+        """Return a large result, whole."""
+        if self._read_blob is None:
+            raise Bug("A first step has no blobs.")
+        return await self._read_blob(digest)
 
 
 class _CapturingModels:

@@ -8,11 +8,13 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
 
+from greenroom.app.first_request import rebuild_request
 from greenroom.app.messages import current_language, translate
 from greenroom.app.words import step_words
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import AgentId, StepId, TeamId
+from greenroom.core.base.records import encode
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.state import message as messages
 from greenroom.core.state import step as steps
@@ -22,7 +24,7 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page, read_cursor
 from greenroom.http.routes.runs import read_stages, read_tasks, to_dollars
-from greenroom.http.state_reader import STEP_ENDS
+from greenroom.http.state_reader import STEP_ENDS, STEP_STARTS
 
 MAX_STATES: Final = 2_000
 """Ended steps that the states of a run hold. More are in the pages of an agent's steps."""
@@ -140,20 +142,51 @@ async def read_step(context: Context, run: RunPath, step: str, at: At = None) ->
     if found is None:
         raise make_refusal("unknown_step", translate("server.unknown_step", step=step[:80]))
     result, terms = found.result or {}, found.terms
+    prompt, note = await _rebuild_prompt(context, run, found, state.version)
     return schemas.StepDetail(
         **show_step(found).model_dump(),
         instruction=to_json_value(found.work.instruction_content),
         result=to_json_value(found.result),
         reply=str(result.get("text", "")) or found.partial,
         reasoning=str(result.get("reasoning", "")),
-        prompt=[],
-        prompt_note="",
+        prompt=prompt,
+        prompt_note=note,
         model=str(result.get("by") or (terms.model if terms is not None else "")),
         effect=terms.effect if terms is not None else "",
         policy=terms.verdict if terms is not None else "",
         rule=terms.rule if terms is not None else "",
         version=found.ended_in or found.version,
     )
+
+
+async def _rebuild_prompt(
+    context: ServerContext, run: TeamId, step: steps.Step, at: int
+) -> tuple[list[schemas.PromptMessage], str]:
+    """Return what the model of a converse step was sent, and a sentence about how exact that is."""
+    if step.work.type != "skill":
+        return [], ""
+    index = await context.reader.index(run)
+    starts = index.rows_back(last=step.ended_in or at, types=STEP_STARTS, agent=step.agent_id, step=step.ordinal)
+    start = next(starts, None)
+    if start is None or step.work.executor != "converse":
+        return [], translate("server.no_prompt")
+    state = await context.reader.read(run, start.version)
+    request = await rebuild_request(state, state.steps[step.step_id], context.app)
+    if request is None:
+        return [], translate("server.no_prompt")
+    redact = context.app.model_session.redaction.text
+    shown = [
+        schemas.PromptMessage(
+            role=message.role,
+            text=redact(
+                "\n".join(
+                    (message.content, *(f"{call.name} {encode(call.arguments).decode()}" for call in message.calls))
+                ).strip()
+            ),
+        )
+        for message in request.messages
+    ]
+    return shown, translate("server.prompt_note")
 
 
 @router.get("/runs/{run}/messages")
