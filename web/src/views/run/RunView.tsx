@@ -6,7 +6,7 @@ import type { Action, RunDetail, Verb, VerbInput, VerbResult } from '../../api/t
 import { Boundary } from '../../shell/Boundary';
 import { useFormat } from '../../state/format';
 import { go, link, useAddress } from '../../state/url';
-import { Button, Dialog, Empty, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
+import { Button, Dialog, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
 import { usePast } from './past';
 import { PastBand, Timeline } from './Timeline';
@@ -17,8 +17,9 @@ export function RunView({ run }: { run: string }) {
   const { t } = useTranslation();
   const address = useAddress();
   const detail = useRun(run);
-  const first = detail.data && detail.data.subtasks === 0 ? 'activity' : 'plan';
-  const tab = tabs.find((item) => item.name === (address.tab || first)) ?? tabs[0];
+  // A tab that the address names is read at the same time as the header; else the run decides which is first.
+  const wanted = address.tab || (detail.data && (detail.data.subtasks === 0 ? 'activity' : 'plan'));
+  const tab = wanted === undefined ? undefined : (tabs.find((item) => item.name === wanted) ?? tabs[0]);
   return (
     <div className="run">
       {!detail.data && <h1 className="sr">{run}</h1>}
@@ -27,28 +28,28 @@ export function RunView({ run }: { run: string }) {
           <>
             <Header run={data} />
             <PastBand run={run} />
-            <nav className="tabs run-tabs" aria-label={t('run.tabs')}>
-              {tabs.map(({ name }, index) => (
-                <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab?.name ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
-                  {t(`tab.${name}`)}
-                </a>
-              ))}
-            </nav>
-            <div className="run-tab">
-              {tab ? (
-                <Boundary key={tab.name}>
-                  <Suspense fallback={<Skeleton />}>
-                    <tab.View run={run} />
-                  </Suspense>
-                </Boundary>
-              ) : (
-                <Empty title={t('run.noTabs')} />
-              )}
-            </div>
-            <Timeline run={run} head={data.head} />
           </>
         )}
       </Loaded>
+      {(detail.data || !detail.error) && tab && (
+        <>
+          <nav className="tabs run-tabs" aria-label={t('run.tabs')}>
+            {tabs.map(({ name }, index) => (
+              <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab.name ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
+                {t(`tab.${name}`)}
+              </a>
+            ))}
+          </nav>
+          <div className="run-tab">
+            <Boundary key={tab.name}>
+              <Suspense fallback={<Skeleton />}>
+                <tab.View run={run} />
+              </Suspense>
+            </Boundary>
+          </div>
+        </>
+      )}
+      {detail.data && <Timeline run={run} head={detail.data.head} />}
     </div>
   );
 }
