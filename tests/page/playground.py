@@ -87,6 +87,7 @@ class Playground:
     def serve(self, port: int = 0) -> None:
         """Start the server, and wait until it prints its link."""
         words = (sys.executable, "-m", "greenroom.cli", "serve", "--no-open", "--port", str(port))
+        self.link = ""
         self.process = subprocess.Popen(
             words, cwd=self.root, env=self._environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
@@ -95,14 +96,16 @@ class Playground:
         def read() -> None:
             assert self.process is not None
             assert self.process.stderr is not None
-            for line in self.process.stderr:
-                lines.append(line)
-                if (match := LINK.search(line)) is not None:
-                    self.link = match[0]
-                    found.set()
+            with self.process.stderr as stderr:
+                for line in stderr:
+                    lines.append(line)
+                    if (match := LINK.search(line)) is not None:
+                        self.link = match[0]
+                        found.set()
             found.set()
 
-        threading.Thread(target=read, daemon=True).start()
+        self._reader = threading.Thread(target=read, daemon=True)
+        self._reader.start()
         assert found.wait(PATIENCE_S), lines
         assert self.link, "".join(lines)
 
@@ -124,6 +127,7 @@ class Playground:
         if self.process is not None:
             self.process.send_signal(number)
             self.process.wait(PATIENCE_S)
+            self._reader.join(PATIENCE_S)
             self.process = None
 
 
@@ -150,6 +154,7 @@ def open_playground(folder: Path, *, pace: float = 0.0, settings: str = "") -> I
         playground.end(signal.SIGKILL)
         loop.call_soon_threadsafe(over.set)
         thread.join(PATIENCE_S)
+        loop.close()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -133,7 +133,7 @@ class EventHub:
         self._runs_task: asyncio.Task[None] | None = None
         self._is_closed = False
 
-    async def watch(self, wanted: Subscription) -> AsyncIterator[bytes]:
+    async def watch(self, wanted: Subscription) -> AsyncGenerator[bytes, None]:
         """Yield frames of server-sent events until the watcher or the server ends."""
         self._watchers += 1
         if self._runs_task is None:
@@ -238,7 +238,7 @@ class EventHub:
             asyncio.get_running_loop().call_later(FRAME_S, self._publish_live)
         begin = LiveText(run=run, agent=step.agent_id, step=step.step_id, type="agent_start")
         name = f"{run}/{step.step_id}/{step.attempt}"
-        if name not in self._begun:
+        if name not in self._begun and not isinstance(event, ToolPrinted):
             self._begun = {name} if len(self._begun) >= MAX_ROWS else self._begun | {name}
             pieces.append(begin)
         match event:

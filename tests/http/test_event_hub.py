@@ -1,0 +1,136 @@
+"""The event stream: each event once and in order, from where a watcher was, and live text in between."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.rules.intents import PauseTeam, ResumeTeam
+from greenroom.core.state.spec import AgentSpec
+from greenroom.http.event_hub import EventHub, Subscription
+from greenroom.testing.scripted import Cue
+from tests.app.teams.play import Gate, GatedModel
+from tests.http.conftest import Site
+from tests.http.desk import enter_shop, open_desk
+
+Row = dict[str, Any]
+COMMITS = 40
+
+
+def parse(chunk: bytes) -> Iterator[tuple[str, str, Any]]:
+    """Yield the id, the kind and the data of each event of a chunk."""
+    for block in chunk.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if fields:
+            yield fields.get("id", ""), fields["event"], json.loads(fields["data"])
+
+
+async def read_rows(stream: AsyncIterator[bytes], last: int) -> list[Row]:
+    """Return the rows of a stream of one run up to a version."""
+    rows: list[Row] = []
+    async with asyncio.timeout(30):
+        async for chunk in stream:
+            for id_, kind, data in parse(chunk):
+                rows += data if kind == "events" else []
+                assert kind != "events" or int(id_.rpartition(":")[2]) >= data[-1]["version"]
+            if rows and rows[-1]["version"] >= last:
+                return rows
+    raise AssertionError("the stream ended")
+
+
+async def make_run(site: Site) -> TeamId:
+    return await site.runtime.create("r", [(AgentId("ann"), AgentSpec(name="ann", role="r"))])
+
+
+async def act(site: Site, run: TeamId, times: int = COMMITS) -> int:
+    """Commit so often, and return the newest version."""
+    for _ in range(times // 2):
+        await site.runtime.ask(run, PauseTeam())
+        await site.runtime.ask(run, ResumeTeam())
+    return (await site.runtime.log.head(run)).version
+
+
+def hub_of(site: Site) -> EventHub:
+    hub = site.app.state.context.hub
+    assert isinstance(hub, EventHub)
+    return hub
+
+
+@pytest.mark.req("MAS-262")
+async def test_every_watcher_gets_each_event_once_wherever_it_begins(site: Site) -> None:
+    run, hub = await make_run(site), hub_of(site)
+    head = await act(site, run)
+    starts = [0, 1, head // 2, head]
+    async with asyncio.TaskGroup() as group:
+        streams = [hub.watch(Subscription(runs={run: start})) for start in starts]
+        for stream in streams:
+            await anext(stream)
+        newest = head + COMMITS
+        reading = [group.create_task(read_rows(stream, newest)) for stream in streams]
+        assert await act(site, run) == newest
+    for start, task in zip(starts, reading, strict=True):
+        assert [row["version"] for row in task.result()] == list(range(start + 1, newest + 1))
+    for stream in streams:
+        await stream.aclose()
+    assert not hub._tails
+
+
+async def test_a_watcher_that_is_far_behind_reads_the_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greenroom.http.event_hub.MAX_ROWS", 3)
+    monkeypatch.setattr("greenroom.http.event_hub.BACKLOG_PAGE", 7)
+    run, hub = await make_run(site), hub_of(site)
+    async with (
+        aclosing(hub.watch(Subscription(runs={run: 1}))) as slow,
+        aclosing(hub.watch(Subscription(runs={run: 1}))) as quick,
+    ):
+        await anext(slow)
+        await anext(quick)
+        head = await act(site, run)
+        await read_rows(quick, head)
+        rows = await read_rows(slow, head)
+    assert [row["version"] for row in rows] == list(range(2, head + 1))
+
+
+async def test_a_filter_lets_only_its_types_and_agent_through(site: Site) -> None:
+    run, hub = await make_run(site), hub_of(site)
+    async with aclosing(hub.watch(Subscription(runs={run: 0}, types={"TeamResumed"}, language="zh"))) as stream:
+        rows = await read_rows(stream, await act(site, run))
+    assert [row["type"] for row in rows] == ["TeamResumed"] * (COMMITS // 2)
+    async with aclosing(hub.watch(Subscription(runs={run: 0}, agent="ann"))) as stream:
+        rows = await read_rows(stream, 1)
+    assert {row["agent"] for row in rows} == {"ann"}
+
+
+@pytest.mark.req("AF-27", "AF-34", "AF-37", "AF-38", "AF-39", "AF-41", "AF-42", "AF-43", "AF-44")
+async def test_a_reply_is_streamed_as_a_turn_with_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    enter_shop(tmp_path, monkeypatch)
+    async with open_desk([Cue(reply="It is in shop/cart.py.")], monkeypatch) as desk:
+        gate = Gate()
+        assert isinstance(desk.model, GatedModel)
+        desk.model.gates = {("assistant", 1): gate}
+        run = await desk.start(request="Where is the cart?", question=True)
+        async with aclosing(desk.context.hub.watch(Subscription(runs={run: 0}))) as stream, asyncio.timeout(60):
+            await anext(stream)
+            gate.is_open.set()
+            pieces = list[Row]()
+            async for chunk in stream:
+                pieces += [piece for _, kind, data in parse(chunk) if kind == "live" for piece in data]
+                if pieces and pieces[-1]["type"] == "agent_complete":
+                    break
+    chunks = [piece for piece in pieces if piece["type"] == "llm_chunk"]
+    assert {piece["chunk"] for piece in chunks} == {"content"}
+    assert "".join(piece["text"] for piece in chunks) == "It is in shop/cart.py."
+    assert {piece["agent"] for piece in pieces} == {"assistant"}
+    assert [piece["type"] for piece in pieces] == [
+        "agent_start",
+        *("llm_chunk" for _ in chunks),
+        "llm_complete",
+        "agent_complete",
+    ]
