@@ -108,6 +108,16 @@ async def test_a_filter_lets_only_its_types_and_agent_through(site: Site) -> Non
     assert {row["agent"] for row in rows} == {"ann"}
 
 
+async def read_turn(stream: AsyncIterator[bytes]) -> list[Row]:
+    """Return the pieces of live text up to the end of the agent's turn."""
+    pieces = list[Row]()
+    async for chunk in stream:
+        pieces += [piece for _, kind, data in parse(chunk) if kind == "live" for piece in data]
+        if pieces and pieces[-1]["type"] == "agent_complete":
+            break
+    return pieces
+
+
 @pytest.mark.req("AF-27", "AF-34", "AF-37", "AF-38", "AF-39", "AF-41", "AF-42", "AF-43", "AF-44")
 async def test_a_reply_is_streamed_as_a_turn_with_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     enter_shop(tmp_path, monkeypatch)
@@ -119,11 +129,7 @@ async def test_a_reply_is_streamed_as_a_turn_with_chunks(tmp_path: Path, monkeyp
         async with aclosing(desk.context.hub.watch(Subscription(runs={run: 0}))) as stream, asyncio.timeout(60):
             await anext(stream)
             gate.is_open.set()
-            pieces = list[Row]()
-            async for chunk in stream:
-                pieces += [piece for _, kind, data in parse(chunk) if kind == "live" for piece in data]
-                if pieces and pieces[-1]["type"] == "agent_complete":
-                    break
+            pieces = await read_turn(stream)
     chunks = [piece for piece in pieces if piece["type"] == "llm_chunk"]
     assert {piece["chunk"] for piece in chunks} == {"content"}
     assert "".join(piece["text"] for piece in chunks) == "It is in shop/cart.py."
