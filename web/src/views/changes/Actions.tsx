@@ -6,6 +6,7 @@ import type { Action, Verb, VerbInput } from '../../api/types';
 import { Button, Dialog, Loaded, Problem } from '../../ui';
 import { usePast } from '../run/past';
 
+const GOVERNS = ['governing', 'configures_agents'];
 const VERBS: readonly Verb[] = ['apply', 'branch', 'discard', 'undo'];
 
 /** What can be done with the change now, and in one line what that will do. */
@@ -84,7 +85,7 @@ interface ConfirmProps {
 function Confirm({ action, error, isBusy, onClose, onYes }: ConfirmProps) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
-  const governs = error instanceof ProblemError && error.problem.code === 'configures_agents';
+  const governs = error instanceof ProblemError && GOVERNS.includes(error.problem.code);
   const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : null;
   const isDanger = action.verb === 'discard' || governs;
   return (

@@ -26,7 +26,7 @@ function Grounds({ change, onLog }: { change: Change; onLog: (receipt: Receipt) 
   const { t } = useTranslation();
   return (
     <>
-      {change.reasons.length > 0 && (
+      {change.verdict !== null && change.reasons.length > 0 && (
         <ul className="verdict-list">
           {change.reasons.map((reason) => (
             <li key={reason}>{reason}</li>

@@ -91,6 +91,8 @@ function Open({ item, send }: { item: InboxItem; send: Send }) {
 /** Greenroom's own questions as they are; an agent's words as a quotation, so that they cannot pass for Greenroom's. */
 function Question({ item }: { item: InboxItem }) {
   if (!item.question) return null;
+  // The last line of a conflict says what to type in a terminal; here are buttons.
+  if (item.kind === 'conflict') return <p className="ask-text">{item.question.replace(/\n[^\n]*$/, '')}</p>;
   const isAgents = item.kind === 'question' || item.kind === 'message';
   return isAgents ? <blockquote className="ask-quote">{item.question}</blockquote> : <p className="ask-text">{item.question}</p>;
 }
