@@ -1,4 +1,4 @@
-import { useMemo, useState, type ReactNode } from 'react';
+import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Conflict } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
@@ -14,8 +14,14 @@ const SIGN: Record<string, string> = { resolved: 'finished', mended: 'finished',
 export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict[] }) {
   const { t } = useTranslation();
   const { params } = useAddress();
-  const sorted = useMemo(() => [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== '')), [conflicts]);
-  const chosen = sorted.find((item) => item.id === params.conflict) ?? sorted.find((item) => item.approval && item.approval === params.approval) ?? sorted[0];
+  const [said, setSaid] = useState<ReadonlyMap<string, string>>(new Map());
+  const order = useRef(new Map<string, number>()); // what waited when it was first seen stays on top, and what was shown stays shown
+  const first = useRef('');
+  for (const item of [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== ''))) if (!order.current.has(item.id)) order.current.set(item.id, order.current.size);
+  const sorted = [...conflicts].sort((left, right) => (order.current.get(left.id) ?? 0) - (order.current.get(right.id) ?? 0));
+  const find = (id: string | undefined) => sorted.find((item) => item.id === id);
+  const chosen = find(params.conflict) ?? find(first.current) ?? sorted.find((item) => item.approval && item.approval === params.approval) ?? sorted[0];
+  first.current ||= chosen?.id ?? '';
   if (!chosen) return <Empty title={t('changes.noConflict')} text={t('changes.noConflictText')} />;
   return (
     <div className="conflicts">
@@ -31,7 +37,10 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
           ))}
         </ul>
       )}
-      <One key={chosen.id} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)} />
+      <One key={chosen.id} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)}
+        said={said.get(chosen.id) ?? ''}
+        onSaid={(text) => setSaid((before) => new Map([...before, ...conflicts.filter((item) => item.approval === chosen.approval).map((item) => [item.id, text] as const)]))}
+      />
     </div>
   );
 }
@@ -42,7 +51,16 @@ function State({ conflict }: { conflict: Conflict }) {
   return <StateSign state={SIGN[state] ?? 'waiting'} word={conflict.approval ? t('changes.waitsForYou') : state in SIGN ? t(`changes.conflictState.${state.replace(' ', '_')}`) : state} />;
 }
 
-function One({ run, conflict, siblings, isListed }: { run: string; conflict: Conflict; siblings: Conflict[]; isListed: boolean }) {
+interface OneProps {
+  run: string;
+  conflict: Conflict;
+  siblings: Conflict[];
+  isListed: boolean;
+  said: string;
+  onSaid: (text: string) => void;
+}
+
+function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
   const { t } = useTranslation();
   const isOpen = conflict.approval !== '' || conflict.state === 'open' || conflict.state === 'proposed';
   const rung = isOpen ? t(conflict.result ? (conflict.rung === 'model' ? 'changes.proposedByModel' : 'changes.proposedByCode') : 'changes.notMerged') : RUNGS.includes(conflict.rung) ? t(`changes.rung.${conflict.rung}`) : conflict.rung;
@@ -61,7 +79,7 @@ function One({ run, conflict, siblings, isListed }: { run: string; conflict: Con
           <pre>{conflict.dropped.join('\n')}</pre>
         </div>
       )}
-      {conflict.approval && <Settle run={run} conflicts={siblings} shown={conflict} />}
+      {said ? <p role="status">{said}</p> : conflict.approval && <Settle run={run} conflicts={siblings} shown={conflict} onSaid={onSaid} />}
       <Panes conflict={conflict} />
     </section>
   );

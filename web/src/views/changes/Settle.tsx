@@ -10,12 +10,11 @@ import { usePast } from '../run/past';
 type Choice = { word: 'accept' | 'left' | 'right' } | { text: string };
 
 /** Decide what becomes of the files of one request. The answer goes out once each of them has a choice. */
-export function Settle({ run, conflicts, shown }: { run: string; conflicts: Conflict[]; shown: Conflict }) {
+export function Settle({ run, conflicts, shown, onSaid }: { run: string; conflicts: Conflict[]; shown: Conflict; onSaid: (text: string) => void }) {
   const { t } = useTranslation();
   const past = usePast();
   const [choices, setChoices] = useState<ReadonlyMap<string, Choice>>(new Map());
   const [mode, setMode] = useState<'' | 'text' | 'back' | 'drop'>('');
-  const [said, setSaid] = useState('');
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
   const open = conflicts.filter((item) => item.state !== 'resolved');
@@ -23,10 +22,10 @@ export function Settle({ run, conflicts, shown }: { run: string; conflicts: Conf
     setBusy(true);
     setError(null);
     answer(run, shown.approval, { text })
-      .then((result) => setSaid(result.message))
+      .then((result) => onSaid([result.message, result.hint].filter(Boolean).join(' ')))
       .catch((problem: unknown) => {
         if (problem instanceof ProblemError && problem.problem.code === 'answered_elsewhere') {
-          setSaid(problem.problem.message);
+          onSaid(problem.problem.message);
           refresh(run);
         } else setError(problem);
       })
@@ -38,7 +37,6 @@ export function Settle({ run, conflicts, shown }: { run: string; conflicts: Conf
     setMode('');
     if (open.every((item) => next.has(item.path))) send(settlement(next));
   };
-  if (said) return <p role="status">{said}</p>;
   const missing = open.filter((item) => !choices.has(item.path)).map((item) => item.path);
   const isOff = past !== '' || isBusy;
   const button = (word: 'accept' | 'left' | 'right', label: string, look?: 'main') => (
