@@ -41,7 +41,7 @@ export function Actions({ run }: { run: string }) {
                   {action.verb === 'branch' || action.verb === 'discard' ? '…' : ''}
                 </Button>
               ))}
-              <span className="soft grow action-why">{past || main.why}</span>
+              <span className="soft grow action-why">{past || main.why || t(`ask.${main.verb}`)}</span>
             </div>
             {verb.data && (
               <div className={`band ${verb.data.done ? '' : 'bad'}`} role="status">

@@ -11,10 +11,12 @@ import { Button, Dialog, Loaded, StateSign } from '../../ui';
 export function Verdict({ run, change, isShort }: { run: string; change: Change; isShort: boolean }) {
   const { t } = useTranslation();
   const [log, setLog] = useState<Receipt | null>(null);
+  const isWord = !/[\s，。]/.test(change.sentence.trim()); // the verdict alone says nothing beside its sign
+  const sentence = isWord ? t(change.verdict ? `changes.says.${change.verdict}` : 'changes.noVerdict') : change.sentence;
   return (
     <section className={`verdict verdict-${change.verdict ?? 'none'}`} aria-label={t('changes.verdict')}>
       <p className="verdict-line">
-        {change.verdict && <StateSign state={change.verdict} />} <span>{change.sentence || t('changes.noVerdict')}</span>
+        {change.verdict && <StateSign state={change.verdict} />} <span>{sentence}</span>
       </p>
       {isShort ? null : <Grounds change={change} onLog={setLog} />}
       {log && <Log run={run} receipt={log} onClose={() => setLog(null)} />}
@@ -76,7 +78,11 @@ function Receipts({ receipts, onLog }: { receipts: Receipt[]; onLog: (receipt: R
               <td>
                 <StateSign state={SIGN[receipt.outcome] ?? 'unverified'} word={name(receipt.outcome)} />
                 {receipt.passed > 0 && <span className="soft"> {t('changes.passed', { count: receipt.passed })}</span>}
-                {receipt.failing.length > 0 && <span className="mono failing">{receipt.failing.join(', ')}</span>}
+                {receipt.failing.length > 0 && (
+                  <span className={receipt.outcome === 'passed' ? 'failing soft' : 'failing tone-bad'}>
+                    {receipt.outcome === 'passed' && t('changes.failsAsBefore', { count: receipt.failing.length })} <code>{receipt.failing.join(', ')}</code>
+                  </span>
+                )}
               </td>
               <td className="right num">{format.duration(receipt.seconds * 1000)}</td>
               <td>

@@ -13,8 +13,16 @@ export interface Group {
   label: string;
 }
 
+interface CostProps {
+  costs: Costs;
+  groups: Group[];
+  by: string;
+  onBy: (by: string) => void;
+  nameOf?: (name: string) => string;
+}
+
 /** What was spent: over time as a chart, and by name as a table that can be copied. */
-export function CostView({ costs, groups, by, onBy }: { costs: Costs; groups: Group[]; by: string; onBy: (by: string) => void }) {
+export function CostView({ costs, groups, by, onBy, nameOf = (name) => name }: CostProps) {
   const { t } = useTranslation();
   const format = useFormat();
   const [measure, setMeasure] = useState<Measure>('cost');
@@ -46,21 +54,21 @@ export function CostView({ costs, groups, by, onBy }: { costs: Costs; groups: Gr
           <Chart times={times} series={series} limit={limit} measure={measure} label={t('costs.chart')} />
         </Suspense>
       )}
-      <CostTable costs={costs} colours={colours} head={groups.find((group) => group.value === by)?.label ?? ''} />
+      <CostTable costs={costs} nameOf={nameOf} colours={colours} head={groups.find((group) => group.value === by)?.label ?? ''} />
     </div>
   );
 }
 
 const toTsv = (rows: readonly (readonly (string | number)[])[]) => rows.map((row) => row.map((cell) => String(cell).replace(/[\t\n\r]+/g, ' ')).join('\t')).join('\n');
 
-function CostTable({ costs, colours, head }: { costs: Costs; colours: ReadonlyMap<string, number>; head: string }) {
+function CostTable({ costs, nameOf, colours, head }: { costs: Costs; nameOf: (name: string) => string; colours: ReadonlyMap<string, number>; head: string }) {
   const { t } = useTranslation();
   const format = useFormat();
   const [copied, setCopied] = useState<'' | 'done' | 'failed'>('');
   const rows = useMemo(() => [...costs.rows].sort((left, right) => (right.cost ?? 0) - (left.cost ?? 0) || right.tokens - left.tokens), [costs.rows]);
   const columns = [head, t('costs.calls'), t('costs.tokens'), t('costs.cost'), t('costs.reserved'), t('costs.unpriced')];
   const copy = () => {
-    const text = toTsv([columns, ...rows.map((row) => [row.name, row.calls, row.tokens, row.cost ?? '', row.reserved, row.unpriced])]);
+    const text = toTsv([columns, ...rows.map((row) => [nameOf(row.name), row.calls, row.tokens, row.cost ?? '', row.reserved, row.unpriced])]);
     navigator.clipboard.writeText(text).then(
       () => setCopied('done'),
       () => setCopied('failed'),
@@ -71,7 +79,7 @@ function CostTable({ costs, colours, head }: { costs: Costs; colours: ReadonlyMa
     <tr key={row.name}>
       <th scope="row">
         <span className="row">
-          <i className={`dot agent-${colours.get(row.name) ?? colours.get('') ?? 0}`} /> <span className="item-text">{row.name}</span>
+          <i className={`dot agent-${colours.get(row.name) ?? colours.get('') ?? 0}`} /> <span className="item-text">{nameOf(row.name)}</span>
         </span>
       </th>
       <td className="right num">{format.number(row.calls)}</td>

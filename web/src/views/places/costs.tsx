@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get } from '../../api/client';
 import { useList } from '../../api/pages';
+import { useRuns } from '../../api/queries';
 import type { Costs, Performance } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { setParam, useAddress } from '../../state/url';
@@ -17,11 +19,13 @@ export default function AllCosts() {
   const by = BY.find((value) => value === params.by) ?? 'run';
   const costs = useQuery({ queryKey: ['costs', by], queryFn: ({ signal }) => get<Costs>('/costs', { by }, signal), placeholderData: (previous) => previous, staleTime: 5_000 });
   const performance = useList<Performance>('performance');
+  const runs = useRuns().data?.items;
+  const titles = useMemo(() => new Map(by === 'run' ? runs?.map((run) => [run.id, run.title]) : []), [runs, by]);
   const groups = BY.map((value) => ({ value, label: t(`costs.group.${value}`) }));
   return (
     <div className="place">
       <h1>{t('shell.costs')}</h1>
-      <Loaded read={costs}>{(data) => <CostView costs={data} groups={groups} by={by} onBy={(next) => setParam('by', next === 'run' ? '' : next)} />}</Loaded>
+      <Loaded read={costs}>{(data) => <CostView costs={data} groups={groups} by={by} onBy={(next) => setParam('by', next === 'run' ? '' : next)} nameOf={(name) => titles.get(name) ?? name} />}</Loaded>
       <h2 className="costs-part">{t('costs.performance')}</h2>
       <Loaded read={performance}>{({ items }) => (items.length === 0 ? <Empty title={t('costs.noPerformance')} text={t('costs.noPerformanceText')} /> : <PerformanceTable rows={items} />)}</Loaded>
     </div>
