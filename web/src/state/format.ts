@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { useEffect, useState } from 'react';
+import { createContext, useContext, useEffect, useState } from 'react';
 
 /** Numbers, money, times and durations in the person's language. */
 export interface Format {
@@ -66,4 +66,14 @@ export function useNow(everyMs: number | null = 1_000): number {
     return () => window.clearInterval(timer);
   }, [everyMs]);
   return now;
+}
+
+/** The time at which the shown state was true: null while it is now. */
+export const MomentContext = createContext<number | null>(null);
+
+/** The end of what still goes on: now, or the time of the version that is shown. */
+export function useEnd(isOpen: boolean): number {
+  const moment = useContext(MomentContext);
+  const now = useNow(isOpen && moment === null ? 1_000 : null);
+  return moment ?? now;
 }

@@ -4,7 +4,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../api/client';
-import { useFormat, useNow } from '../state/format';
+import { useEnd, useFormat, useNow } from '../state/format';
 import { agentClass, signOf, STATES } from './states';
 
 export { Markdown } from './markdown';
@@ -99,11 +99,11 @@ export function Time({ at, isInLink }: { at: number; isInLink?: boolean }) {
   return isInLink ? time : <Tooltip text={format.absolute(at)}>{time}</Tooltip>;
 }
 
-/** How long something took, or takes until now. */
+/** How long something took, or takes until now (or until the version that is shown). */
 export function Duration({ from, to }: { from: number; to: number | null }) {
   const format = useFormat();
-  const now = useNow(to === null ? 1_000 : null);
-  return <span className="num">{format.duration((to ?? now) - from)}</span>;
+  const end = useEnd(to === null);
+  return <span className="num">{format.duration((to ?? end) - from)}</span>;
 }
 
 export function AgentName({ agent }: { agent: string }) {

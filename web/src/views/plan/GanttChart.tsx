@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useRunRead } from '../../api/queries';
 import type { Bar, Gantt } from '../../api/types';
-import { useFormat, useNow } from '../../state/format';
+import { useEnd, useFormat } from '../../state/format';
 import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Empty, Loaded, VirtualList } from '../../ui';
 
@@ -17,11 +17,11 @@ export function GanttChart({ run }: { run: string }) {
 function Lanes({ gantt }: { gantt: Gantt }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const { sel, at } = useAddress();
+  const { sel } = useAddress();
   const [zoom, setZoom] = useState(1);
-  const isOpen = at === null && gantt.lanes.some((lane) => lane.bars.some((bar) => bar.ends === null));
-  const now = useNow(isOpen ? 1_000 : null);
-  const ends = isOpen ? Math.max(gantt.ends, now) : gantt.ends;
+  const isOpen = gantt.lanes.some((lane) => lane.bars.some((bar) => bar.ends === null));
+  const end = useEnd(isOpen);
+  const ends = isOpen ? Math.max(gantt.ends, end) : gantt.ends;
   const length = Math.max(1, ends - gantt.begins);
   if (!gantt.lanes.length) return <Empty title={t('plan.noBars')} text={t('plan.noBarsText')} />;
   const share = (time: number) => `${(100 * (time - gantt.begins)) / length}%`;

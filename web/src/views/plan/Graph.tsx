@@ -4,7 +4,7 @@ import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Stage, Subtask } from '../../api/types';
 import { useKey } from '../../shell/keyboard';
-import { useFormat } from '../../state/format';
+import { useEnd, useFormat } from '../../state/format';
 import { hasReducedMotion } from '../../state/media';
 import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Duration, Money, StateSign } from '../../ui';
@@ -137,9 +137,10 @@ function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
 export function TimeBars({ subtask }: { subtask: Subtask }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const end = useEnd(subtask.started_at !== null && subtask.ended_at === null);
   if (!subtask.expected_s && subtask.started_at === null) return null;
   const expected = subtask.expected_s * 1000;
-  const actual = subtask.started_at === null ? 0 : (subtask.ended_at ?? Date.now()) - subtask.started_at;
+  const actual = subtask.started_at === null ? 0 : (subtask.ended_at ?? end) - subtask.started_at;
   const longest = Math.max(expected, actual, 1);
   const text = actual ? t('plan.predictedActual', { predicted: format.duration(expected), actual: format.duration(actual) }) : t('plan.predicted', { predicted: format.duration(expected) });
   return (

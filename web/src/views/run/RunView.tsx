@@ -1,10 +1,10 @@
 import { Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
-import { useRun, useVerb } from '../../api/queries';
-import type { Action, RunDetail, Verb, VerbInput, VerbResult } from '../../api/types';
+import { useRun, useRunRead, useVerb } from '../../api/queries';
+import type { Action, EventRow, Page, RunDetail, RunState, Verb, VerbInput, VerbResult } from '../../api/types';
 import { Boundary } from '../../shell/Boundary';
-import { useFormat } from '../../state/format';
+import { MomentContext, useFormat } from '../../state/format';
 import { go, link, useAddress } from '../../state/url';
 import { Button, Dialog, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
@@ -20,7 +20,10 @@ export function RunView({ run }: { run: string }) {
   // A tab that the address names is read at the same time as the header; else the run decides which is first.
   const wanted = address.tab || (detail.data && (detail.data.subtasks === 0 ? 'activity' : 'plan'));
   const tab = wanted === undefined ? undefined : (tabs.find((item) => item.name === wanted) ?? tabs[0]);
+  const isActive = detail.data && ACTIVE.includes(detail.data.state);
+  const last = useRunRead<Page<EventRow>>(run, 'events', { before: (address.at ?? detail.data?.head ?? 0) + 1, limit: 1 }, detail.data !== undefined && !(isActive && address.at === null)).data?.items.at(-1);
   return (
+    <MomentContext value={isActive && address.at === null ? null : (last?.at ?? null)}>
     <div className="run">
       {!detail.data && <h1 className="sr">{run}</h1>}
       <Loaded read={detail} lines={3}>
@@ -51,11 +54,13 @@ export function RunView({ run }: { run: string }) {
       )}
       {detail.data && <Timeline run={run} head={detail.data.head} />}
     </div>
+    </MomentContext>
   );
 }
 
 /** What becomes of the change is decided where it is read: in the tab Changes. */
 const SHOWN: readonly Verb[] = ['pause', 'resume', 'cancel', 'rewind'];
+const ACTIVE: readonly RunState[] = ['working', 'waiting', 'provider', 'limit'];
 const ALWAYS: readonly Verb[] = ['pause', 'resume'];
 
 /** What a person adds to do it all the same, by the reason of the refusal. */
@@ -68,8 +73,8 @@ function Header({ run }: { run: RunDetail }) {
   const past = usePast();
   const address = useAddress();
   const [asked, setAsked] = useState<Action | null>(null);
-  const isActive = !['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
-  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (isActive && ALWAYS.includes(action.verb))));
+  const isOver = ['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
+  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && ALWAYS.includes(action.verb))));
   const hasChange = tabs.some((tab) => tab.name === 'changes') && run.actions.some((action) => ['apply', 'undo'].includes(action.verb) && action.is_allowed);
   const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.state === 'limit');
   const insist = verb.error instanceof ProblemError ? INSIST[verb.error.problem.code] : undefined;

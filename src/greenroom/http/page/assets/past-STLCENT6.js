@@ -1,1 +1,0 @@
-import{r as e}from"./format-B-IdotsI.js";import{Z as t}from"./ui-CTbdDVs4.js";function n(){let{t:n}=e();return t().at===null?``:n(`run.pastWhy`)}export{n as t};
