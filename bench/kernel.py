@@ -76,7 +76,7 @@ class Spin:
         return Outcome(result={"text": f"step {number}"}, intents=(again,))
 
 
-async def _spin(home: Path, agents: int, steps: int) -> tuple[Spin, float, float]:
+async def spin_agents(home: Path, agents: int, steps: int) -> tuple[Spin, float, float]:
     """Let agents spin. Return the skill with its times, the elapsed time and the CPU time."""
     spin = Spin(steps)
     runtime = await Runtime.open(home, capability_factories={"bench": lambda _: Capabilities([spin])})
@@ -223,7 +223,7 @@ async def run(events: int = 1_000_000) -> dict[str, float]:
     with tempfile.TemporaryDirectory(prefix="greenroom-bench-") as name:
         folder = Path(name)
         bare = _bare_commits(folder / "before.db")
-        lone, _, _ = await _spin(folder / "lone", 1, 10_050)
+        lone, _, _ = await spin_agents(folder / "lone", 1, 10_050)
         floor = statistics.median([*bare, *_bare_commits(folder / "after.db")])  # the speed of the disk varies
         figures["floor_bare_commit_us"] = floor * 1e6
         gaps = [b - a for a, b in zip(lone.ended, lone.ended[1:], strict=False)]
@@ -232,7 +232,7 @@ async def run(events: int = 1_000_000) -> dict[str, float]:
         # Skip the very first commits: while the WAL grows to its size, a commit costs twice.
         figures["step_10000_over_10"] = statistics.median(gaps[9900:]) / statistics.median(gaps[500:650])
         steps = 20
-        _, wall, cpu = await _spin(folder / "many", 1000, steps)
+        _, wall, cpu = await spin_agents(folder / "many", 1000, steps)
         figures["durable_steps_per_s_1000_agents"] = 1000 * steps / wall
         figures["cpu_ms_per_step"] = cpu / (1000 * steps) * 1000
         figures["kb_per_idle_agent"] = await _idle(folder / "idle", 10_000)

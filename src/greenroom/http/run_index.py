@@ -1,6 +1,6 @@
 """An index of a run's events: when each happened, of which type and agent it is, and what it cost.
 
-It has 28 bytes per event, so that any page of a long run is found without reading the pages before it.
+It has 16 bytes per event and 28 per attempt, so that a page of a long run is found without reading those before it.
 """
 
 from __future__ import annotations
@@ -95,6 +95,26 @@ class IndexedEvent(NamedTuple):
     flags: int
 
 
+class AgentSums:
+    """What an agent has done and spent by each of its attempts."""
+
+    def __init__(self) -> None:
+        self._versions = array("I")
+        self._sums = (array("q"), array("q"), array("q"))
+
+    def add(self, version: int, type_: str, spent: _Spent) -> None:
+        """Add an attempt that ended at this version."""
+        self._versions.append(version)
+        for column, value in zip(self._sums, (type_ == "StepEnded", spent.money, spent.tokens), strict=True):
+            column.append((column[-1] if column else 0) + max(value, 0))
+
+    def read(self, last: int) -> tuple[int, int, int]:
+        """Return the ended steps, millionths of a dollar and tokens up to a version."""
+        place = bisect_right(self._versions, last) - 1
+        steps, money, tokens = self._sums
+        return (steps[place], money[place], tokens[place]) if place >= 0 else (0, 0, 0)
+
+
 class RunIndex:
     """The index of one run, up to its version. Rows are added in their order."""
 
@@ -104,11 +124,10 @@ class RunIndex:
         self._agent = array("H")
         self._step = array("I")
         self._flags = array("B")
-        self._money = array("q")
-        self._tokens = array("I")
         self._kinds: list[str] = []
         self._agents: list[str] = []
         self._codes: dict[tuple[str, str], int] = {}
+        self._spent: dict[str, AgentSums] = {}
         self.released: dict[str, int] = {}
 
     @property
@@ -129,8 +148,8 @@ class RunIndex:
         ordinal = fields.step.rpartition("#")[2]
         self._step.append(int(ordinal) if ordinal.isdigit() else 0)
         self._flags.append(flags)
-        self._money.append(max(fields.spent.money, 0) if fields.spent is not None else 0)
-        self._tokens.append(min(max(fields.spent.tokens, 0), 2**32 - 1) if fields.spent is not None else 0)
+        if fields.spent is not None and stored.type in ("StepEnded", "StepInterrupted"):
+            self._spent.setdefault(fields.agent, AgentSums()).add(stored.version, stored.type, fields.spent)
         if stored.type == "WaitReleased":
             self.released[fields.waiting_id] = stored.at
 
@@ -176,12 +195,6 @@ class RunIndex:
         kind, agent = self._kinds[self._kind[place]], self._agents[self._agent[place]]
         return IndexedEvent(version, self._at[place], kind, agent, self._step[place], self._flags[place])
 
-    def sum_costs(self, last: int, agent: str = "") -> dict[str, tuple[int, int, int]]:
-        """Return the ended steps, millionths of a dollar and tokens of each agent, or of one, up to a version."""
-        sums: dict[str, tuple[int, int, int]] = {}
-        for row in self.rows(last=last, types=frozenset({"StepEnded", "StepInterrupted"}), agent=agent):
-            steps, money, tokens = sums.get(row.agent, (0, 0, 0))
-            place = row.version - 1
-            ended = steps + (row.type == "StepEnded")
-            sums[row.agent] = (ended, money + self._money[place], tokens + self._tokens[place])
-        return sums
+    def sum_costs(self, agent: str, last: int) -> tuple[int, int, int]:
+        """Return the ended steps, millionths of a dollar and tokens of an agent up to a version."""
+        return self._spent[agent].read(last) if agent in self._spent else (0, 0, 0)

@@ -114,7 +114,9 @@ class Server:
         if address not in ("127.0.0.1", "::1"):
             raise WorldFault("server.not_loopback", host=host, port=port or 8760)
         self._name = f"[{address}]" if ":" in address else address
-        self._socket = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        # Named as TCP, or asyncio lets small answers wait 40 ms for an acknowledgement.
+        self._socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.port = port
         try:

@@ -25,8 +25,8 @@ from greenroom.http.schemas import EventRow
 MAX_RUNS: Final = 64
 """Runs whose newest state stays in memory."""
 
-MAX_CHECKPOINTS: Final = 256
-MAX_FOLD: Final = 500
+MAX_CHECKPOINTS: Final = 64
+MAX_FOLD: Final = 2_000
 """Events that are folded onto a checkpoint rather than onto a snapshot of the log."""
 
 STEP_ENDS: Final = frozenset({"StepEnded"})

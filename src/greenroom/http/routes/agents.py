@@ -39,9 +39,9 @@ async def list_agents(
     """List the members of a run."""
     state = await context.reader.read(run, at)
     page = cut_page([*sorted(state.agents), *sorted(state.retired)], limit, cursor)
-    sums = (await context.reader.index(run)).sum_costs(state.version)
+    index = await context.reader.index(run)
     return schemas.Page(
-        items=[_show_agent(state, name, sums.get(name, (0, 0, 0))) for name in page.items],
+        items=[_show_agent(state, name, index.sum_costs(name, state.version)) for name in page.items],
         next=page.next,
         total=page.total,
     )
@@ -80,8 +80,8 @@ async def read_agent(context: Context, run: RunPath, agent: str, at: At = None) 
     name = AgentId(agent)
     if name not in state.agents and name not in state.retired:
         raise make_refusal("unknown_agent", translate("server.unknown_agent", agent=agent[:80]))
-    sums = (await context.reader.index(run)).sum_costs(state.version, name)
-    row, known = _show_agent(state, name, sums.get(name, (0, 0, 0))), state.agents.get(name)
+    sums = (await context.reader.index(run)).sum_costs(name, state.version)
+    row, known = _show_agent(state, name, sums), state.agents.get(name)
     if known is None:
         return schemas.AgentDetail(**row.model_dump())
     return schemas.AgentDetail(
