@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from greenroom.core.base.ids import TaskId
+from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.state.mas_format import format_agent, format_step
 from greenroom.core.state.step import Step
 from greenroom.testing.harness import Harness, harness
@@ -54,6 +54,11 @@ async def test_a_run_is_shown_with_its_figures(asker: Asker) -> None:
     listed = cast("Rows", (await asker.get("/api/runs"))["items"])
     assert {name: shown[name] for name in listed[0]} == listed[0]
     assert (await asker.get("/api/runs?search=nothing"))["items"] == []
+    other = await asker.house.runtime.create("newer", [(AgentId("ann"), spec("ann"))])
+    newest = cast("Rows", (await asker.get("/api/runs?limit=1"))["items"])
+    found = cast("Rows", (await asker.get("/api/runs?limit=1&search=TASK"))["items"])
+    assert ([row["id"] for row in newest], [row["id"] for row in found]) == ([other], [asker.house.team])
+    assert cast("Rows", (await asker.get("/api/runs?limit=1&state=finished"))["items"]) == found
 
 
 @pytest.mark.req("MAS-264")
@@ -75,7 +80,7 @@ async def test_every_version_shows_the_state_of_then(asker: Asker) -> None:
         await asker.get(f"{asker.run}?at={bad}", status)
 
 
-@pytest.mark.req("MAS-264", "MAS-265", "MAS-260")
+@pytest.mark.req("MAS-264", "MAS-265", "MAS-266", "MAS-260")
 async def test_states_have_the_shape_of_mas(asker: Asker) -> None:
     team, state = asker.house.team, await asker.house.state()
     agents = await asker.get(f"/api/states?type=agent&run={team}")

@@ -85,7 +85,7 @@ async def write_events(runtime: Runtime, team: TeamId, count: int) -> None:
         await runtime.ask(team, SetLimits(budget_id=TEAM_BUDGET, limits=Limits(tokens=1_000_000 + number)))
 
 
-@pytest.mark.req("MAS-266", "AF-36")
+@pytest.mark.req("MAS-37", "MAS-261", "MAS-262")
 async def test_a_watcher_misses_nothing_when_the_server_is_killed(tmp_path: Path) -> None:
     home = tmp_path / "home"
     runtime = await Runtime.open(home)

@@ -16,7 +16,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.http.event_hub import EventHub
-from greenroom.http.schemas import Page
+from greenroom.http.schemas import Page, Run
 from greenroom.http.state_reader import StateReader
 
 MAX_NUMBER: Final = 2**53
@@ -37,6 +37,7 @@ class ServerContext:
     reader: StateReader
     host: RunHost
     hub: EventHub
+    rows: dict[TeamId, tuple[object, Run]] = field(default_factory=dict)
     costs: dict[TeamId, TeamCosts] = field(default_factory=dict)
 
 

@@ -29,6 +29,9 @@ from greenroom.http.state_reader import STEP_ENDS, STEP_STARTS
 MAX_STATES: Final = 2_000
 """Ended steps that the states of a run hold. More are in the pages of an agent's steps."""
 
+PERSON: Final = "person"
+"""For whom an approval waits that names no member."""
+
 router = APIRouter(tags=["agents"])
 
 
@@ -54,18 +57,21 @@ def _show_agent(state: TeamState, name: AgentId, sums: tuple[int, int, int]) -> 
         return schemas.Agent(id=name, role="", kind="", state="retired", steps=ended, cost=cost, tokens=tokens)
     running = state.steps[agent.running] if agent.running is not None else None
     waits = [state.waits[wait] for wait in agent.step_lock]
+    asked = [] if running is not None else [step.approval for step in state.steps_of(name) if step.approval is not None]
+    open_approvals = [state.approvals[name] for name in asked if state.approvals[name].state == "pending"]
     task = state.tasks.get(agent.duties[0].task_id) if agent.duties else None
+    begun = (*(wait.since for wait in waits), *(approval.asked_at for approval in open_approvals))
     language = current_language().partition("-")[0]
     return schemas.Agent(
         id=name,
         role=agent.spec.role,
         kind=agent.spec.kind,
         model=str((agent.spec.llm_config or {}).get("model", "")),
-        state=agent.working_state,
+        state="waiting" if open_approvals else agent.working_state,
         now=step_words(running, language) if running is not None else "",
-        since=running.started_at if running is not None else min((wait.since for wait in waits), default=None),
+        since=running.started_at if running is not None else min(begun, default=None),
         queue=len(agent.todo),
-        waits_on=[wait.on for wait in waits],
+        waits_on=[*(wait.on for wait in waits), *(approval.asked_of or PERSON for approval in open_approvals)],
         manager=task.manager if task is not None and task.manager != name else "",
         steps=ended,
         cost=to_dollars(money, tokens),

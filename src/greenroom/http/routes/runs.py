@@ -25,7 +25,7 @@ from greenroom.core.state import stage as stages
 from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
-from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.run_index import JUDGED
 from greenroom.runs.verdict import VerdictState, find_verdict
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS
@@ -67,14 +67,13 @@ async def list_runs(
 ) -> schemas.Page[schemas.Run]:
     """List the runs, newest first."""
     infos = [info for info in reversed(await context.runtime.log.streams()) if info.head.version]
-    page = cut_page(infos, limit, cursor)
-    rows = [await make_row(context, info) for info in page.items]
-    shown = [
-        row
-        for row in rows
-        if state in (None, row.state) and search.lower() in row.title.lower() and folder in ("", row.folder)
-    ]
-    return schemas.Page(items=shown, next=page.next, total=page.total)
+    shown, place = list[schemas.Run](), read_cursor(cursor)
+    while place < len(infos) and len(shown) < limit:
+        row = await make_row(context, infos[place])
+        place += 1
+        if state in (None, row.state) and search.lower() in row.title.lower() and folder in ("", row.folder):
+            shown.append(row)
+    return schemas.Page(items=shown, next=str(place) if place < len(infos) else None, total=len(infos))
 
 
 @router.get("/runs/{run}")
@@ -125,8 +124,12 @@ async def read_stages(context: ServerContext, state: TeamState) -> list[stages.S
 async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
     """Return a run as a list shows it. A run with a damaged log has a row too."""
     run = TeamId(info.stream)
+    mark = (info.head.version, info.owner, context.host.is_hosting(run))
+    kept = context.rows.get(run)
+    if kept is not None and kept[0] == mark:
+        return kept[1]
     try:
-        return await make_row_at(context, info, await context.reader.read(run))
+        row = await make_row_at(context, info, await context.reader.read(run))
     except StoreFault as fault:
         return schemas.Run(
             id=run,
@@ -139,6 +142,8 @@ async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
             owner=info.owner,
             version=info.head.version,
         )
+    context.rows[run] = (mark, row)
+    return row
 
 
 async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState) -> schemas.Run:
