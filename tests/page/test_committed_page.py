@@ -24,5 +24,7 @@ def test_every_file_that_the_page_names_is_there_and_no_other() -> None:
 
 
 def test_no_file_of_the_page_has_marks_of_a_merge() -> None:
-    marked = [path.name for path in (PAGE / "index.html", *PAGE.glob("assets/*.css")) if CONFLICT.search(path.read_text())]
+    marked = [
+        path.name for path in (PAGE / "index.html", *PAGE.glob("assets/*.css")) if CONFLICT.search(path.read_text())
+    ]
     assert not marked
