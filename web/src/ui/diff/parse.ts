@@ -62,7 +62,7 @@ export function parseDiff(text: string): FileChange[] {
     }
     if (line.startsWith('--- ')) {
       const name = nameOf(line.slice(4));
-      if (!file || file.rows.length) open(name);
+      if (!file || file.rows.some((row) => row.kind === 'hunk')) open(name);
       if (file) file.before = name;
       continue;
     }
@@ -79,7 +79,7 @@ export function parseDiff(text: string): FileChange[] {
       file?.rows.push({ kind: 'hunk', left: null, right: null, text: (hunk[5] ?? '').trim() });
       continue;
     }
-    if (/^(Binary files|rename |copy |new file|deleted file|old mode|new mode)/.test(line)) file?.rows.push({ kind: 'note', left: null, right: null, text: line });
+    if (/^(Binary files|rename |copy |old mode|new mode)/.test(line)) file?.rows.push({ kind: 'note', left: null, right: null, text: line });
   }
   for (const { rows } of files) markWords(rows);
   return files;

@@ -15,6 +15,7 @@ interface ChartProps {
 }
 
 const HEIGHT = 240;
+const FAR = 4; // a cap that is farther away would leave nothing to see
 
 /** What was spent over time, stacked, with the cap as a dashed line. */
 export function Chart({ times, series, limit, measure, label }: ChartProps) {
@@ -28,7 +29,8 @@ export function Chart({ times, series, limit, measure, label }: ChartProps) {
     const colour = (name: string) => style.getPropertyValue(name).trim();
     const show = (value: number) => (measure === 'cost' ? format.money(value) : format.compact(value));
     const sums = stack(series);
-    const cap = limit === null ? [] : [times.map(() => limit)];
+    const tallest = Math.max(...(sums.at(-1) ?? []));
+    const cap = limit === null || limit > tallest * FAR ? [] : [times.map(() => limit)];
     // The tallest is drawn first, so that each one covers those above it down to its own top.
     const order = series.map((_, index) => index).reverse();
     const axis = { stroke: colour('--soft'), grid: { stroke: colour('--line'), width: 1 }, ticks: { stroke: colour('--line'), width: 1 }, font: '12px system-ui, sans-serif' };
@@ -38,7 +40,7 @@ export function Chart({ times, series, limit, measure, label }: ChartProps) {
         height: HEIGHT,
         legend: { show: false },
         cursor: { show: false },
-        scales: { y: { range: (_, __, high) => [0, Math.max(high, limit ?? 0, 0.0001) * 1.06] } },
+        scales: { y: { range: (_, __, high) => [0, Math.max(high, 0.0001) * 1.06] } },
         axes: [
           { ...axis, values: (_, splits) => splits.map((value) => format.clock(value * 1000)), space: 90 },
           { ...axis, values: (_, splits) => splits.map(show), size: 70 },

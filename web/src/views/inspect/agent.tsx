@@ -6,11 +6,10 @@ import { useRunList } from '../../api/pages';
 import { client, useRunRead } from '../../api/queries';
 import type { AgentDetail, Message, MessageInput, Step, VerbResult } from '../../api/types';
 import { useFormat } from '../../state/format';
-import { select } from '../../state/url';
+import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Duration, Empty, Loaded, Markdown, Money, Problem, StateSign, Tabs, Time, VirtualList } from '../../ui';
 import { Entry } from '../../ui/Entry';
-import { useIsPerson } from '../agents/people';
-import { usePast } from '../run/past';
+import { useIsPerson, useWhyNot } from '../agents/people';
 import type { InspectProps } from '..';
 import '../agents/agents.css';
 
@@ -49,12 +48,13 @@ export default function AgentInspector({ run, id }: InspectProps) {
 
 function Now({ agent }: { agent: AgentDetail }) {
   const { t } = useTranslation();
+  const { at } = useAddress();
   const format = useFormat();
   return (
     <div className="stack">
       <p>
         {agent.now || t(agent.waits_on.length ? 'agents.waitsOn' : 'agents.nothingNow', { names: format.list(agent.waits_on) })}{' '}
-        {agent.since !== null && (agent.state === 'working' || agent.state === 'waiting') && (
+        {at === null && agent.since !== null && (agent.state === 'working' || agent.state === 'waiting') && (
           <span className="soft">
             <Duration from={agent.since} to={null} />
           </span>
@@ -173,7 +173,7 @@ function Rights({ agent }: { agent: AgentDetail }) {
 /** The conversation of the person with one agent. */
 function Talk({ run, agent }: { run: string; agent: AgentDetail }) {
   const { t } = useTranslation();
-  const past = usePast();
+  const whyNot = useWhyNot(run, 'send');
   const isPerson = useIsPerson();
   const messages = useRunList<Message>(run, 'messages');
   const [sent, setSent] = useState(0);
@@ -207,7 +207,7 @@ function Talk({ run, agent }: { run: string; agent: AgentDetail }) {
           );
         }}
       </Loaded>
-      <Entry key={sent} label={t('agents.write', { agent: agent.id })} submit={t('messages.send')} isCalm isBusy={send.isPending} why={past || (agent.state === 'retired' ? t('agents.isRetired') : '')} onSubmit={(text) => send.mutate({ text, to: agent.id })} />
+      <Entry key={sent} label={t('agents.write', { agent: agent.id })} submit={t('messages.send')} isCalm isBusy={send.isPending} why={whyNot || (agent.state === 'retired' ? t('agents.isRetired') : '')} onSubmit={(text) => send.mutate({ text, to: agent.id })} />
       {send.error && <Problem error={send.error} />}
       {send.data && (
         <p role="status" className="soft">

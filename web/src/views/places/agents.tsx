@@ -28,6 +28,8 @@ export default function AgentsPlace() {
 function Own() {
   const { t } = useTranslation();
   const agents = useList<Agent>('agents');
+  const hasModel = agents.data?.items.some((agent) => agent.model);
+  const hasWords = agents.data?.items.some((agent) => agent.now);
   return (
     <Loaded read={agents}>
       {({ items }) =>
@@ -40,8 +42,8 @@ function Own() {
                 <tr>
                   <th scope="col">{t('agents.agent')}</th>
                   <th scope="col">{t('agents.role')}</th>
-                  <th scope="col">{t('agents.model')}</th>
-                  <th scope="col">{t('agents.does')}</th>
+                  {hasModel && <th scope="col">{t('agents.model')}</th>}
+                  {hasWords && <th scope="col">{t('agents.does')}</th>}
                 </tr>
               </thead>
               <tbody>
@@ -51,8 +53,8 @@ function Own() {
                       <AgentName agent={agent.id} />
                     </th>
                     <td>{agent.role}</td>
-                    <td className="mono">{agent.model || '–'}</td>
-                    <td>{agent.now}</td>
+                    {hasModel && <td className="mono">{agent.model || '–'}</td>}
+                    {hasWords && <td>{agent.now}</td>}
                   </tr>
                 ))}
               </tbody>

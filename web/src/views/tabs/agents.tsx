@@ -64,6 +64,7 @@ function Member({ row, isOn, isClosed, onToggle }: { row: Branch; isOn: boolean;
   const { t } = useTranslation();
   const format = useFormat();
   const isPerson = useIsPerson();
+  const { at } = useAddress();
   const { agent } = row;
   return (
     <div className={`member-row ${isOn ? 'is-on' : ''}`}>
@@ -85,7 +86,7 @@ function Member({ row, isOn, isClosed, onToggle }: { row: Branch; isOn: boolean;
       </span>
       <span className="member-now">
         <span className="cut">{agent.now || (agent.waits_on.length > 0 ? t('agents.waitsOn', { names: format.list(agent.waits_on) }) : '')}</span>
-        {agent.since !== null && agent.state !== 'idle' && agent.state !== 'retired' && (
+        {at === null && agent.since !== null && agent.state !== 'idle' && agent.state !== 'retired' && (
           <span className="soft">
             <Duration from={agent.since} to={null} />
           </span>

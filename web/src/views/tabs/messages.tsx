@@ -9,7 +9,7 @@ import { setParam, useAddress } from '../../state/url';
 import { Empty, Loaded, Problem } from '../../ui';
 import { Entry } from '../../ui/Entry';
 import { Sequence } from '../messages/Sequence';
-import { usePast } from '../run/past';
+import { useWhyNot } from '../agents/people';
 import type { TabProps } from '..';
 import '../messages/messages.css';
 
@@ -56,7 +56,7 @@ export default function Messages({ run }: TabProps) {
 /** A message of the person to one agent, or to all that work on the run. */
 function Write({ run }: { run: string }) {
   const { t } = useTranslation();
-  const past = usePast();
+  const whyNot = useWhyNot(run, 'send');
   const [to, setTo] = useState('');
   const [sent, setSent] = useState(0);
   const agents = useRunRead<Page<Agent>>(run, 'agents', { limit: 500 }).data?.items ?? [];
@@ -69,7 +69,7 @@ function Write({ run }: { run: string }) {
   });
   return (
     <section className="messages-write" aria-label={t('messages.write')}>
-      <Entry key={sent} label={t('messages.write')} rows={2} isCalm isBusy={send.isPending} why={past} submit={t('messages.send')} onSubmit={(text) => send.mutate({ text, to })}>
+      <Entry key={sent} label={t('messages.write')} rows={2} isCalm isBusy={send.isPending} why={whyNot} submit={t('messages.send')} onSubmit={(text) => send.mutate({ text, to })}>
         <label className="row">
           <span className="soft">{t('messages.to')}</span>
           <select className="field" value={to} onChange={(event) => setTo(event.target.value)}>
