@@ -2,15 +2,15 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
 import { useRun, useVerb } from '../../api/queries';
-import type { Action, Verb, VerbInput } from '../../api/types';
+import type { Action, Change, Verb, VerbInput } from '../../api/types';
 import { Button, Dialog, Loaded, Problem } from '../../ui';
 import { usePast } from '../run/past';
 
 const GOVERNS = ['governing', 'configures_agents'];
-const VERBS: readonly Verb[] = ['apply', 'branch', 'discard', 'undo'];
+const VERBS: readonly Verb[] = ['apply', 'undo', 'branch', 'discard'];
 
 /** What can be done with the change now, and in one line what that will do. */
-export function Actions({ run }: { run: string }) {
+export function Actions({ run, change }: { run: string; change: Change }) {
   const { t } = useTranslation();
   const past = usePast();
   const detail = useRun(run);
@@ -26,10 +26,16 @@ export function Actions({ run }: { run: string }) {
         return (
           <section className="change-actions" aria-label={t('changes.actions')}>
             <div className="row wrap">
+              {change.state === 'applied' && (
+                <b className="tone-good">
+                  ✓ {t('changes.applied')} {change.commit && <code>{change.commit.slice(0, 10)}</code>}
+                </b>
+              )}
+              {change.state === 'discarded' && <b className="soft">{t('changes.discarded')}</b>}
               {shown.map((action) => (
                 <Button
                   key={action.verb}
-                  look={action.verb === 'discard' ? 'danger' : action === main && action.is_allowed ? 'main' : undefined}
+                  look={action.verb === 'discard' ? 'danger' : action.verb === 'apply' && action.is_allowed ? 'main' : undefined}
                   isDisabled={!action.is_allowed || past !== '' || verb.isPending}
                   why={past || action.why}
                   onClick={() => {

@@ -1,5 +1,5 @@
 import { useTranslation } from 'react-i18next';
-import { useRunRead } from '../../api/queries';
+import { useRun, useRunRead } from '../../api/queries';
 import type { Change, Conflict, Page } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
 import { Loaded, Tabs } from '../../ui';
@@ -15,7 +15,8 @@ import '../changes/changes.css';
 export default function Changes({ run }: TabProps) {
   const { t } = useTranslation();
   const { params } = useAddress();
-  const view = params.view || 'files';
+  const isTeam = useRun(run).data?.kind === 'team';
+  const view = params.view === 'conflicts' || (params.view === 'report' && isTeam) ? params.view : 'files';
   const change = useRunRead<Change>(run, 'change');
   const conflicts = useRunRead<Page<Conflict>>(run, 'conflicts');
   const count = conflicts.data?.items.length ?? 0;
@@ -25,7 +26,7 @@ export default function Changes({ run }: TabProps) {
       {(data) => (
         <div className="changes">
           <Verdict run={run} change={data} isShort={view !== 'files'} />
-          {view === 'files' && <Actions run={run} />}
+          {view === 'files' && <Actions run={run} change={data} />}
           <Tabs
             label={t('tab.changes')}
             value={view}
@@ -41,7 +42,7 @@ export default function Changes({ run }: TabProps) {
                 ),
                 content: <Loaded read={conflicts}>{(page) => <Conflicts run={run} conflicts={page.items} />}</Loaded>,
               },
-              { value: 'report', label: t('changes.report'), content: <Report run={run} /> },
+              ...(isTeam ? [{ value: 'report', label: t('changes.report'), content: <Report run={run} /> }] : []),
             ]}
           />
         </div>
