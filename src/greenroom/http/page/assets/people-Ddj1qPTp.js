@@ -1,1 +1,0 @@
-import{o as e}from"./queries-BcbUBSAN.js";var t=[`human`,`person`];function n(){let n=e().data?.person;return(e,r)=>r!==void 0&&t.includes(r)||e===n||t.includes(e)}export{n as t};
