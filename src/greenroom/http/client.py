@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
 from typing import Final, Self, TypeVar
 from urllib.parse import quote
 
@@ -89,31 +90,35 @@ class Client:
         """Yield the events of a run after a version until it ends. A lost connection is opened again."""
         version, end = after, await self._find_end(run)
         while end is None or version < end:
-            try:
-                async for row in self._read_stream(run, version):
-                    version = row.version
-                    yield row
-                    end = await self._find_end(run) if row.type == "TaskEnded" else end
-                    if version == end:
-                        break
-            except aiohttp.ClientConnectionError:
-                await asyncio.sleep(RETRY_S)
+            async for row in self._read_rows(run, version):
+                version = row.version
+                yield row
+                end = await self._find_end(run) if row.type == "TaskEnded" else end
+                if version == end:
+                    return
+            await asyncio.sleep(RETRY_S)
+
+    async def _read_rows(self, run: str, after: int) -> AsyncIterator[schemas.EventRow]:
+        async for rows in self._read_stream(run, after):
+            for row in rows:
+                yield row
 
     async def _find_end(self, run: str) -> int | None:
         """Return the last version of a run that has ended."""
         detail = await self.read(run)
         return detail.head if detail.state in ENDED_STATES else None
 
-    async def _read_stream(self, run: str, after: int) -> AsyncIterator[schemas.EventRow]:
-        """Yield the events of a run until the connection is lost."""
+    async def _read_stream(self, run: str, after: int) -> AsyncIterator[list[schemas.EventRow]]:
+        """Yield new events of a run until the connection is lost."""
         params, kind = {"run": run, "after": f"{run}:{after}"}, ""
-        async with self._session.get(f"{self._url}/events", params=params) as response:
-            async for line in response.content:
+        async with AsyncExitStack() as stack:
+            stack.enter_context(suppress(aiohttp.ClientConnectionError))
+            got = self._session.get(f"{self._url}/events", params=params)
+            async for line in (await stack.enter_async_context(got)).content:
                 name, _, data = line.decode().rstrip("\n").partition(": ")
-                if name == "event":
-                    kind = data
-                for row in ROWS.validate_json(data) if name == "data" and kind == "events" else ():
-                    yield row
+                kind = data if name == "event" else kind
+                if name == "data" and kind == "events":
+                    yield ROWS.validate_json(data)
 
     @property
     def _session(self) -> aiohttp.ClientSession:
