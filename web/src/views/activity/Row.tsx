@@ -62,7 +62,7 @@ function Field({ name, value }: { name: string; value: unknown }) {
   return (
     <div className={isLong ? 'stack-tight' : 'row'}>
       <span className="soft mono">{name}</span>
-      {isLong ? <pre className="block">{isDiff(text) ? <Diff text={text} /> : text}</pre> : <span className="mono">{text}</span>}
+      {isLong ? <pre className="block" tabIndex={0}>{isDiff(text) ? <Diff text={text} /> : text}</pre> : <span className="mono">{text}</span>}
     </div>
   );
 }

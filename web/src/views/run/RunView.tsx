@@ -74,7 +74,8 @@ function Header({ run }: { run: RunDetail }) {
   const address = useAddress();
   const [asked, setAsked] = useState<Action | null>(null);
   const isOver = ['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
-  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && ALWAYS.includes(action.verb))));
+  const canSwitch = run.actions.some((action) => ALWAYS.includes(action.verb) && action.is_allowed);
+  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && !canSwitch && action.verb === 'pause')));
   const hasChange = tabs.some((tab) => tab.name === 'changes') && run.actions.some((action) => ['apply', 'undo'].includes(action.verb) && action.is_allowed);
   const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.state === 'limit');
   const insist = verb.error instanceof ProblemError ? INSIST[verb.error.problem.code] : undefined;
