@@ -1,0 +1,1 @@
+export{t as Facts,n as default}from"./step-CGt4nS6U.js";
