@@ -16,8 +16,8 @@ from greenroom.core.ports.codec import decode_data
 from greenroom.core.ports.log import StoredEvent
 from greenroom.http.context import MAX_NUMBER, At, Context, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.event_hub import Subscription
-from greenroom.http.run_index import FAILED, WAITING, WITH_MODEL, IndexedEvent, RunIndex
 from greenroom.http.schemas import Bar, Bucket, EventRow, Gantt, Lane, Mark, Page, Timeline
+from greenroom.http.state_reader import FAILED, WAITING, WITH_MODEL, IndexedEvent, RunIndex
 
 MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 MAX_SPAN: Final = 3_000

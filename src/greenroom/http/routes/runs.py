@@ -19,6 +19,7 @@ from greenroom.app.teams.report import count_subtasks
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import GreenroomError, StoreFault
 from greenroom.core.base.ids import TEAM_BUDGET, SubtaskId, TeamId
+from greenroom.core.base.records import to_full_dict
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state import stage as stages
@@ -26,7 +27,7 @@ from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
-from greenroom.http.run_index import JUDGED
+from greenroom.http.state_reader import JUDGED
 from greenroom.runs.verdict import VerdictState, find_verdict
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS
 
@@ -208,39 +209,21 @@ async def read_plan(context: Context, run: RunPath, at: At = None) -> schemas.Pl
 def _show_stage(stage: stages.Stage) -> schemas.Stage:
     known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
     critical = _find_critical(stage)
-    return schemas.Stage(
-        id=stage.stage_id,
-        task=stage.task_id,
-        intention=stage.intention,
-        state=stage.state,
-        started_at=stage.started_at,
-        ended_at=stage.ended_at,
-        subtasks=[
-            schemas.Subtask(
-                id=subtask.subtask_id,
-                name=subtask.name,
-                title=subtask.title,
-                duty=subtask.duty,
-                agent=subtask.agent,
-                needs=list(subtask.needs),
-                state=subtask.state,
-                waits_for=", ".join(known[need].name for need in subtask.needs if known[need].state != "finished")
-                if subtask.state == "init"
-                else "",
-                summary=subtask.summary,
-                attempt=subtask.attempt,
-                tries=subtask.tries,
-                required=subtask.required,
-                started_at=subtask.started_at,
-                ended_at=subtask.ended_at,
-                expected_s=subtask.seconds,
-                writes=list(subtask.writes),
-                is_critical=subtask.subtask_id in critical,
-                is_own=subtask.name in OWN_SUBTASKS,
-            )
-            for subtask in stage.subtasks
-        ],
-    )
+    subtasks = [
+        {
+            **to_full_dict(subtask),
+            "id": subtask.subtask_id,
+            "waits_for": ", ".join(known[need].name for need in subtask.needs if known[need].state != "finished")
+            if subtask.state == "init"
+            else "",
+            "expected_s": subtask.seconds,
+            "is_critical": subtask.subtask_id in critical,
+            "is_own": subtask.name in OWN_SUBTASKS,
+        }
+        for subtask in stage.subtasks
+    ]
+    fields = {**to_full_dict(stage), "id": stage.stage_id, "task": stage.task_id, "subtasks": subtasks}
+    return schemas.Stage.model_validate(fields)
 
 
 def _find_critical(stage: stages.Stage) -> set[str]:
