@@ -10,6 +10,8 @@ const MAX_PANE_LINES = 3_000;
 const RUNGS = ['git', 'structure', 'strategy', 'model', 'person', 'author'];
 const SIGN: Record<string, string> = { resolved: 'finished', mended: 'finished', proposed: 'waiting', open: 'waiting', 'sent back': 'running', 'left out': 'skipped' };
 
+const keyOf = (conflict: Conflict) => conflict.id || `${conflict.path} ${conflict.left_subtask} ${conflict.right_subtask}`;
+
 /** The files that two subtasks changed: who merged them and why, and what waits for a person. */
 export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict[] }) {
   const { t } = useTranslation();
@@ -17,19 +19,19 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
   const [said, setSaid] = useState<ReadonlyMap<string, string>>(new Map());
   const order = useRef(new Map<string, number>()); // what waited when it was first seen stays on top, and what was shown stays shown
   const first = useRef('');
-  for (const item of [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== ''))) if (!order.current.has(item.id)) order.current.set(item.id, order.current.size);
-  const sorted = [...conflicts].sort((left, right) => (order.current.get(left.id) ?? 0) - (order.current.get(right.id) ?? 0));
-  const find = (id: string | undefined) => sorted.find((item) => item.id === id);
+  for (const item of [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== ''))) if (!order.current.has(keyOf(item))) order.current.set(keyOf(item), order.current.size);
+  const sorted = [...conflicts].sort((left, right) => (order.current.get(keyOf(left)) ?? 0) - (order.current.get(keyOf(right)) ?? 0));
+  const find = (id: string | undefined) => sorted.find((item) => keyOf(item) === id);
   const chosen = find(params.conflict) ?? find(first.current) ?? sorted.find((item) => item.approval && item.approval === params.approval) ?? sorted[0];
-  first.current ||= chosen?.id ?? '';
+  first.current ||= chosen ? keyOf(chosen) : '';
   if (!chosen) return <Empty title={t('changes.noConflict')} text={t('changes.noConflictText')} />;
   return (
     <div className="conflicts">
       {sorted.length > 1 && (
         <ul className="conflict-list" aria-label={t('changes.conflictList')}>
           {sorted.map((item) => (
-            <li key={item.id}>
-              <button type="button" className="file-row" aria-current={item.id === chosen.id || undefined} onClick={() => setParam('conflict', item.id)}>
+            <li key={keyOf(item)}>
+              <button type="button" className="file-row" aria-current={item === chosen || undefined} onClick={() => setParam('conflict', keyOf(item))}>
                 <span className="cut mono file-name">{item.path}</span>
                 <State conflict={item} />
               </button>
@@ -37,9 +39,9 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
           ))}
         </ul>
       )}
-      <One key={chosen.id} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)}
-        said={said.get(chosen.id) ?? ''}
-        onSaid={(text) => setSaid((before) => new Map([...before, ...conflicts.filter((item) => item.approval === chosen.approval).map((item) => [item.id, text] as const)]))}
+      <One key={keyOf(chosen)} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)}
+        said={said.get(keyOf(chosen)) ?? ''}
+        onSaid={(text) => setSaid((before) => new Map([...before, ...conflicts.filter((item) => item.approval === chosen.approval).map((item) => [keyOf(item), text] as const)]))}
       />
     </div>
   );
@@ -80,7 +82,7 @@ function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
         </div>
       )}
       {said ? <p role="status">{said}</p> : conflict.approval && <Settle run={run} conflicts={siblings} shown={conflict} onSaid={onSaid} />}
-      <Panes conflict={conflict} />
+      {(conflict.base || conflict.left || conflict.right || conflict.result) && <Panes conflict={conflict} />}
     </section>
   );
 }

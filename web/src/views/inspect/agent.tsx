@@ -10,6 +10,7 @@ import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Duration, Empty, Loaded, Markdown, Money, Problem, StateSign, Tabs, Time, VirtualList } from '../../ui';
 import { Entry } from '../../ui/Entry';
 import { useIsPerson, useWhyNot } from '../agents/people';
+import { withBreaks } from '../messages/lanes';
 import type { InspectProps } from '..';
 import '../agents/agents.css';
 
@@ -200,7 +201,7 @@ function Talk({ run, agent }: { run: string; agent: AgentDetail }) {
                     {message.sender} <Time at={message.sent_at} />
                     {message.waits && message.answered_at === null && <span className="tone-wait">◐ {t('messages.waits')}</span>}
                   </span>
-                  <Markdown text={message.text} />
+                  <Markdown text={withBreaks(message.text)} />
                 </div>
               )}
             </VirtualList>

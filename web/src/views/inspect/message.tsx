@@ -3,6 +3,7 @@ import { useRunList } from '../../api/pages';
 import type { Message } from '../../api/types';
 import { select } from '../../state/url';
 import { AgentName, Button, Empty, Loaded, Markdown, Time } from '../../ui';
+import { withBreaks } from '../messages/lanes';
 import type { InspectProps } from '..';
 
 /** A message with its whole text, what it answers and what answered it. */
@@ -42,7 +43,7 @@ export default function MessageInspector({ run, id }: InspectProps) {
                 </>
               )}
             </dl>
-            <Markdown text={message.text} />
+            <Markdown text={withBreaks(message.text)} />
             <div className="row wrap">
               {question && <Button onClick={() => select(`message:${question.id}`)}>{t('messages.openQuestion')}</Button>}
               {answer && <Button onClick={() => select(`message:${answer.id}`)}>{t('messages.openAnswer')}</Button>}

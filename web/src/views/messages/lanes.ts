@@ -40,3 +40,6 @@ export function layOut(messages: readonly Message[], person: string): Diagram {
   });
   return { lanes, hidden: members.length - lanes.length, rows };
 }
+
+/** Keeps the line ends of a message, which Markdown would join. */
+export const withBreaks = (text: string) => text.replaceAll('\n', '  \n');
