@@ -36,7 +36,10 @@ export function Card({ item, outcome, isOpen, onOpen, send }: CardProps) {
         </span>
       </header>
       {outcome ? (
-        <p role="status">{outcome}</p>
+        <div role="status" className="row wrap">
+          <span className="soft cut">{firstLine(item)}</span>
+          <span className="ask-why">{outcome}</span>
+        </div>
       ) : isOpen ? (
         <Open item={item} send={send} />
       ) : (
