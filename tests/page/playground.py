@@ -15,11 +15,14 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from greenroom.testing import demo_run
 from greenroom.testing.demo_run import Message, ScriptedProvider, ScriptedTurn
 from greenroom.testing.demo_team import TURNS, TeamProvider, find_role
+
+if TYPE_CHECKING:
+    from playwright.sync_api import StorageState
 
 SETTINGS: Final = """
 model = "scripted:coder"
@@ -58,7 +61,7 @@ class PlaygroundProvider(TeamProvider):
 
 
 class Playground:
-    """The folder of the person: the shop, the home and the settings. `link` logs in once."""
+    """The folder of the person: the shop, the home and the settings. `link` logs in once: then `signed_in` keeps it."""
 
     def __init__(self, folder: Path, provider: PlaygroundProvider, address: str, *, settings: str = "") -> None:
         self.folder, self.provider = folder, provider
@@ -78,6 +81,7 @@ class Playground:
         demo_run.make_repository(self.root)
         self.process: subprocess.Popen[str] | None = None
         self.link = ""
+        self.signed_in: StorageState | None = None
 
     @property
     def base_url(self) -> str:

@@ -1,0 +1,87 @@
+"""Several people and one truth: two answers to one question, and a server that is killed while a run works."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
+
+from greenroom.testing.demo_run import REQUEST
+from tests.page.conftest import OpenPage
+from tests.page.playground import Playground, open_playground
+
+LOST = r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
+
+
+@pytest.fixture(scope="module")
+def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+    """Serve a shop."""
+    with open_playground(tmp_path_factory.mktemp("people"), pace=0.05) as playground:
+        playground.serve()
+        yield playground
+
+
+def start_agent(page: Page) -> None:
+    """Start one agent from the page."""
+    page.get_by_label("What should be done?").fill(REQUEST)
+    page.get_by_role("button", name="One agent").click()
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.wait_for_url("**/runs/*")
+
+
+def find_card(page: Page) -> Locator:
+    """Return the card that waits in the inbox."""
+    return page.get_by_role("article", name="Plan to confirm")
+
+
+@pytest.mark.req("MAS-252")
+def test_of_two_answers_one_wins_and_the_other_person_is_told(playground: Playground, open_page: OpenPage) -> None:
+    ann, ben = open_page(playground), open_page(playground, "/inbox", expected="status of 409")
+    start_agent(ann)
+    expect(find_card(ben).get_by_role("button", name="Do not start")).to_be_visible()
+    expect(ann.get_by_role("link", name="waits for you")).to_be_visible()
+    ann.goto(f"{playground.base_url}/inbox")
+    expect(find_card(ann).get_by_role("button", name="Start this plan")).to_be_visible()
+    held = list[Route]()
+    ben.route(re.compile(r"/api/inbox"), lambda route: held.append(route))  # Ben reads the card while Ann answers
+    find_card(ann).get_by_role("button", name="Start this plan").click()
+    expect(find_card(ann).get_by_role("status")).to_be_visible()
+    find_card(ben).get_by_role("button", name="Do not start").click()
+    said = find_card(ben).get_by_role("status")
+    expect(said).to_contain_text(re.compile("approved|yes|started", re.IGNORECASE))
+    for route in held:
+        route.continue_()
+    expect(ann.get_by_text("All answered")).to_be_visible()
+    expect(ben.get_by_text("All answered")).to_be_visible()
+
+
+@pytest.mark.req("MAS-261")
+def test_a_killed_server_is_said_and_the_page_goes_on_by_itself(playground: Playground, open_page: OpenPage) -> None:
+    page = open_page(playground, expected=LOST)
+    start_agent(page)
+    expect(page.get_by_role("link", name="waits for you")).to_be_visible()
+    page.get_by_role("link", name=re.compile("^Inbox")).click()
+    playground.provider.set_pace(1.0)
+    find_card(page).get_by_role("link").first.click()
+    rows = page.locator(".feed-row")
+    expect(rows.filter(has_text="asks for approval")).to_be_visible()
+    page.get_by_role("link", name="waits for you").click()
+    find_card(page).get_by_role("button", name="Start this plan").click()
+    page.go_back()
+    expect(rows.filter(has_text="rewrite").first).to_be_visible()
+    before = rows.all_inner_texts()
+    port = int(playground.base_url.rpartition(":")[2])
+    playground.end(signal.SIGKILL)
+    expect(page.get_by_role("status").filter(has_text="Connection lost")).to_be_visible()
+    assert rows.all_inner_texts()[: len(before)] == before
+    expect(page.locator(".run-header")).to_contain_text(REQUEST)
+    playground.provider.set_pace(0.05)
+    playground.serve(port)
+    expect(page.get_by_role("status").filter(has_text="Connection lost")).to_have_count(0, timeout=30_000)
+    expect(page.locator(".run-header")).to_contain_text("finished", timeout=60_000)
+    expect(page.locator(".run-header")).to_contain_text("verified")
+    page.get_by_role("link", name="Changes", exact=True).click()
+    expect(page.get_by_role("button", name=re.compile("export.py")).first).to_be_visible()
