@@ -7,7 +7,7 @@ import { AgentName, agentClass, Button, Empty, Loaded, VirtualList } from '../..
 import { DiffSwitch, DiffView } from '../../ui/diff/DiffView';
 
 /** The files of a change, tests and checks first, and the diff of the chosen one. */
-export function Files({ run, change }: { run: string; change: Change }) {
+export function Files({ run, change, isFresh }: { run: string; change: Change; isFresh: boolean }) {
   const { t } = useTranslation();
   const { params } = useAddress();
   const rows = useMemo(() => listRows(change.files), [change.files]);
@@ -34,7 +34,7 @@ export function Files({ run, change }: { run: string; change: Change }) {
             <DiffSwitch />
           </div>
         </div>
-        {shown.is_binary ? <Empty title={t('changes.binary')} /> : <OneFile key={shown.path} run={run} path={shown.path} />}
+        {shown.is_binary ? <Empty title={t('changes.binary')} /> : <OneFile key={shown.path} run={run} path={shown.path} isFresh={isFresh} />}
       </section>
     </div>
   );
@@ -89,10 +89,11 @@ function FileRow({ file, name, isOn }: { file: ChangedFile; name: string; isOn: 
   );
 }
 
-function OneFile({ run, path }: { run: string; path: string }) {
+/** A file of another version may not be there in this one: it is read once the list is fresh. */
+function OneFile({ run, path, isFresh }: { run: string; path: string; isFresh: boolean }) {
   const { t } = useTranslation();
-  const diff = useRunRead<FileDiff>(run, 'change/file', { path });
-  const blame = useRunRead<Page<BlameLine>>(run, 'change/blame', { path, limit: 500 });
+  const diff = useRunRead<FileDiff>(run, 'change/file', { path }, isFresh);
+  const blame = useRunRead<Page<BlameLine>>(run, 'change/blame', { path, limit: 500 }, isFresh);
   const [line, setLine] = useState<number | null>(null);
   const written = useMemo(() => new Map((blame.data?.items ?? []).map((item) => [item.line, item])), [blame.data]);
   return (

@@ -32,7 +32,7 @@ export default function Changes({ run }: TabProps) {
             value={view}
             onChange={(view) => setParam('view', view === 'files' ? '' : view)}
             tabs={[
-              { value: 'files', label: t('changes.files', { count: data.files.length }), content: <Files run={run} change={data} /> },
+              { value: 'files', label: t('changes.files', { count: data.files.length }), content: <Files run={run} change={data} isFresh={!change.isPlaceholderData} /> },
               {
                 value: 'conflicts',
                 label: (
