@@ -9,7 +9,16 @@ from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    expect,
+    sync_playwright,
+)
 
 from tests.adapters.browser.chromiums import needs_chromium
 from tests.page.playground import Playground
@@ -77,8 +86,14 @@ def open_page(chromium: Browser) -> Iterator[OpenPage]:
     witnesses, contexts = list[Witness](), list[BrowserContext]()
 
     def open_context(
-        playground: Playground, path: str = "/", *, width: int = 1440, height: int = 900, dark: bool = False,
-        touch: bool = False, expected: str = "",
+        playground: Playground,
+        path: str = "/",
+        *,
+        width: int = 1440,
+        height: int = 900,
+        dark: bool = False,
+        touch: bool = False,
+        expected: str = "",
     ) -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": height},

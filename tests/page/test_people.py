@@ -46,7 +46,11 @@ def test_of_two_answers_one_wins_and_the_other_person_is_told(playground: Playgr
     ann.goto(f"{playground.base_url}/inbox")
     expect(find_card(ann).get_by_role("button", name="Start this plan")).to_be_visible()
     held = list[Route]()
-    ben.route(re.compile(r"/api/inbox"), lambda route: held.append(route))  # Ben reads the card while Ann answers
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    ben.route(re.compile(r"/api/inbox"), hold)  # Ben reads the card while Ann answers
     find_card(ann).get_by_role("button", name="Start this plan").click()
     expect(find_card(ann).get_by_role("status")).to_be_visible()
     find_card(ben).get_by_role("button", name="Do not start").click()
