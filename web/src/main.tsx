@@ -12,6 +12,16 @@ import { startNotices } from './views/inbox/notices';
 import { applyTheme } from './state/setting';
 import { TooltipProvider } from './ui';
 
+// A tab that is open while the page is replaced by a newer one asks for files that are gone: read the page again, once.
+const RELOADED = 'greenroom.reloaded';
+window.addEventListener('vite:preloadError', (event) => {
+  const before = Number(sessionStorage.getItem(RELOADED) ?? 0);
+  if (Date.now() - before < 10_000) return;
+  event.preventDefault();
+  sessionStorage.setItem(RELOADED, String(Date.now()));
+  window.location.reload();
+});
+
 applyTheme();
 await startLanguage();
 stream.start();

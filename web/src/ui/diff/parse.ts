@@ -79,7 +79,7 @@ export function parseDiff(text: string): FileChange[] {
       file?.rows.push({ kind: 'hunk', left: null, right: null, text: (hunk[5] ?? '').trim() });
       continue;
     }
-    if (/^(Binary files|rename |copy |old mode|new mode)/.test(line)) file?.rows.push({ kind: 'note', left: null, right: null, text: line });
+    if (/^(Binary files|rename |copy |old mode |new mode )/.test(line)) file?.rows.push({ kind: 'note', left: null, right: null, text: line });
   }
   for (const { rows } of files) markWords(rows);
   return files;

@@ -74,9 +74,16 @@ const fits = (row: EventRow, { agent, type, search }: Filters) =>
 // What the machinery notes for itself; the tab Log and `Every event` show it.
 const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskStarted', 'ThreadOpened']);
 
+/** The first line of a model's reply; empty when it only called tools, null when the event is no model call. */
+export function replyOf(row: EventRow): string | null {
+  const result = row.type === 'StepEnded' ? row.data.result : null;
+  if (typeof result !== 'object' || result === null || !('text' in result) || !('usage' in result)) return null;
+  return typeof result.text === 'string' ? (result.text.split('\n').find((line) => line.trim()) ?? '').trim() : null;
+}
+
 /** One line a step: its end, or its start while it runs. */
 export function essential(rows: EventRow[]): EventRow[] {
   const ended = new Set<string>();
   for (const row of rows) if (row.type === 'StepEnded') ended.add(row.step);
-  return rows.filter((row) => row.level === 'bad' || (row.text !== '' && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step))));
+  return rows.filter((row) => row.level === 'bad' || (row.text !== '' && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
 }

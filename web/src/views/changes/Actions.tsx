@@ -18,7 +18,8 @@ export function Actions({ run, change }: { run: string; change: Change }) {
   const [asked, setAsked] = useState<Action | null>(null);
   return (
     <Loaded read={detail} lines={1}>
-      {({ actions }) => {
+      {({ actions, state }) => {
+        const isReady = change.state === 'ready' && state === 'finished' && change.verdict !== 'failed';
         const known = VERBS.flatMap((name) => actions.filter((action) => action.verb === name));
         const shown = known.some((action) => action.is_allowed) ? known.filter((action) => action.is_allowed) : known.slice(0, 1);
         const main = shown[0];
@@ -35,7 +36,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
               {shown.map((action) => (
                 <Button
                   key={action.verb}
-                  look={action.verb === 'discard' ? 'danger' : action.verb === 'apply' && action.is_allowed ? 'main' : undefined}
+                  look={action.verb === 'discard' ? 'danger' : action.verb === 'apply' && action.is_allowed && isReady ? 'main' : undefined}
                   isDisabled={!action.is_allowed || past !== '' || verb.isPending}
                   why={past || action.why}
                   onClick={() => {

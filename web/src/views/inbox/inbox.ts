@@ -7,7 +7,7 @@ import type { AnswerInput, InboxItem, Page, VerbResult } from '../../api/types';
 export const MAX_ITEMS = 500;
 export const keyOf = (item: InboxItem) => `${item.run}/${item.id}`;
 
-export const useInbox = () => useQuery({ queryKey: ['inbox', 'list'], queryFn: ({ signal }) => get<Page<InboxItem>>('/inbox', { limit: MAX_ITEMS }, signal) });
+export const useInbox = (isAsked = true) => useQuery({ enabled: isAsked, queryKey: ['inbox', 'list'], queryFn: ({ signal }) => get<Page<InboxItem>>('/inbox', { limit: MAX_ITEMS }, signal) });
 
 export async function answer(run: string, id: string, input: AnswerInput): Promise<VerbResult> {
   const result = await post<VerbResult>(`/runs/${seg(run)}/inbox/${seg(id)}`, input);

@@ -1,17 +1,17 @@
 import { useTranslation } from 'react-i18next';
 import type { ReactNode } from 'react';
 import type { InspectProps } from '..';
-import { useRunRead } from '../../api/queries';
-import type { Plan, Subtask } from '../../api/types';
+import type { Subtask } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { go, link, select } from '../../state/url';
 import { AgentName, Button, Duration, Empty, Loaded, Markdown, Money, StateSign } from '../../ui';
+import { stateOf, usePlan, waitsForPerson } from '../plan/usePlan';
 import { Facts } from './step';
 
 /** A subtask: its duty, what it waits for, what came of it, and where to see more. */
 export default function SubtaskInspector({ run, id }: InspectProps) {
   const { t } = useTranslation();
-  const plan = useRunRead<Plan>(run, 'plan');
+  const plan = usePlan(run);
   return (
     <Loaded read={plan}>
       {(data) => {
@@ -26,7 +26,7 @@ export default function SubtaskInspector({ run, id }: InspectProps) {
 function Detail({ run, subtask, all }: { run: string; subtask: Subtask; all: Subtask[] }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const state = subtask.state === 'init' && subtask.waits_for ? 'waiting' : subtask.state;
+  const state = stateOf(subtask);
   const needs = subtask.needs.flatMap((need) => all.find((item) => item.id === need) ?? []);
   const agent = subtask.agent && (
     <Button look="quiet" className="inspect-link" onClick={() => select(`agent:${subtask.agent}`)}>
@@ -46,7 +46,7 @@ function Detail({ run, subtask, all }: { run: string; subtask: Subtask; all: Sub
   );
   const facts: [string, ReactNode][] = [
     [t('inspect.state'), <StateSign key="state" state={state} />],
-    [t('inspect.waits'), subtask.state === 'init' && subtask.waits_for],
+    [t('inspect.waits'), waitsForPerson(subtask) ? t('plan.you') : state === 'waiting' && subtask.waits_for],
     [t('inspect.agent'), agent],
     [t('inspect.needs'), others],
     [t('inspect.took'), subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />],

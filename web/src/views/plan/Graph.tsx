@@ -9,6 +9,7 @@ import { hasReducedMotion } from '../../state/media';
 import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Duration, Money, StateSign } from '../../ui';
 import { HEIGHT, makeBoxes, place, structureOf, WIDTH, type Box, type Placed } from './layout';
+import { stateOf, waitsForPerson } from './usePlan';
 
 type SubtaskNode = Node<{ subtask: Subtask; isSelected: boolean }, 'subtask'>;
 type GroupNode = Node<{ box: Box; isOpen: boolean }, 'bundle'>;
@@ -108,7 +109,7 @@ function makeEdges(boxes: Box[], sel: string): Edge[] {
 
 function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
   const { t } = useTranslation();
-  const state = subtask.state === 'init' && subtask.waits_for ? 'waiting' : subtask.state;
+  const state = stateOf(subtask);
   return (
     <button
       type="button"
@@ -127,7 +128,7 @@ function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
         {subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />}
         {subtask.cost !== null && <Money value={subtask.cost} isInLink />}
       </span>
-      {state === 'waiting' ? <span className="cut tone-wait node-why">{t('plan.waitsFor', { names: subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
+      {state === 'waiting' ? <span className="cut tone-wait node-why">{t('plan.waitsFor', { names: waitsForPerson(subtask) ? t('plan.you') : subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </button>
   );
@@ -155,7 +156,7 @@ function GroupBox({ data: { box, isOpen } }: NodeProps<GroupNode>) {
   const { t } = useTranslation();
   const format = useFormat();
   const counts = new Map<string, number>();
-  for (const subtask of box.members) counts.set(subtask.state, (counts.get(subtask.state) ?? 0) + 1);
+  for (const subtask of box.members) counts.set(stateOf(subtask), (counts.get(stateOf(subtask)) ?? 0) + 1);
   return (
     <button type="button" className={`node group ${box.members.some((subtask) => subtask.is_critical) ? 'critical' : ''}`} aria-expanded={isOpen}>
       <Handle type="target" position={Position.Left} isConnectable={false} />

@@ -2,6 +2,7 @@ import { useTranslation } from 'react-i18next';
 import type { Stage, Subtask } from '../../api/types';
 import { select, useAddress } from '../../state/url';
 import { AgentName, Duration, Money, StateSign, VirtualList } from '../../ui';
+import { stateOf, waitsForPerson } from './usePlan';
 
 type Item = { stage: Stage; index: number } | { subtask: Subtask };
 
@@ -21,7 +22,7 @@ export function StageList({ stages }: { stages: Stage[] }) {
           <button type="button" className="stage-item" data-item aria-pressed={sel === `subtask:${item.subtask.id}`} onClick={() => select(`subtask:${item.subtask.id}`)}>
             <span className="row">
               <strong className="grow">{item.subtask.title || item.subtask.name}</strong>
-              <StateSign state={item.subtask.state === 'init' && item.subtask.waits_for ? 'waiting' : item.subtask.state} />
+              <StateSign state={stateOf(item.subtask)} />
             </span>
             <span className="row soft">
               <span className="grow row cut">
@@ -30,7 +31,7 @@ export function StageList({ stages }: { stages: Stage[] }) {
               {item.subtask.started_at !== null && <Duration from={item.subtask.started_at} to={item.subtask.ended_at} />}
               {item.subtask.cost !== null && <Money value={item.subtask.cost} isInLink />}
             </span>
-            {item.subtask.waits_for && item.subtask.state === 'init' && <span className="tone-wait">{t('plan.waitsFor', { names: item.subtask.waits_for })}</span>}
+            {stateOf(item.subtask) === 'waiting' && <span className="tone-wait">{t('plan.waitsFor', { names: waitsForPerson(item.subtask) ? t('plan.you') : item.subtask.waits_for })}</span>}
           </button>
         )
       }

@@ -2,14 +2,15 @@ import { Suspense, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
 import { useRun, useRunRead, useVerb } from '../../api/queries';
-import type { Action, EventRow, Page, RunDetail, RunState, Verb, VerbInput, VerbResult } from '../../api/types';
+import type { Action, EventRow, InboxItem, Page, RunDetail, RunState, Verb, VerbInput, VerbResult } from '../../api/types';
 import { Boundary } from '../../shell/Boundary';
 import { MomentContext, useFormat } from '../../state/format';
-import { go, link, useAddress } from '../../state/url';
+import { go, link, useAddress, type Address } from '../../state/url';
 import { Button, Dialog, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
+import { keyOf, useInbox } from '../inbox/inbox';
 import { usePast } from './past';
-import { PastBand, Timeline } from './Timeline';
+import { PastBand, Timeline, useTimeline } from './Timeline';
 import './run.css';
 
 /** One run: its header, the tabs, and the tab that is open. */
@@ -72,11 +73,13 @@ function Header({ run }: { run: RunDetail }) {
   const verb = useVerb(run.id);
   const past = usePast();
   const address = useAddress();
+  const waiting = useWaiting(run.id, past === '' && run.waits_for_me > 0);
   const [asked, setAsked] = useState<Action | null>(null);
   const isOver = ['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
   const canSwitch = run.actions.some((action) => ALWAYS.includes(action.verb) && action.is_allowed);
   const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && !canSwitch && action.verb === 'pause')));
   const hasChange = tabs.some((tab) => tab.name === 'changes') && run.actions.some((action) => ['apply', 'undo'].includes(action.verb) && action.is_allowed);
+  const answerTo = past === '' ? whereToAnswer(run, waiting, address) : null;
   const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.state === 'limit');
   const insist = verb.error instanceof ProblemError ? INSIST[verb.error.problem.code] : undefined;
   const press = (action: Action) => (asksFor(action) ? setAsked(action) : verb.mutate({ verb: action.verb }));
@@ -99,13 +102,13 @@ function Header({ run }: { run: RunDetail }) {
       <div className="row wrap run-second">
         <p className="run-sentence">
           {run.waits_for_me > 0 ? (
-            <a {...link({ place: 'inbox' })} className="waits tone-wait">
-              {t('runs.waitsForYou', { count: run.waits_for_me })}
-            </a>
+            <WaitsForMe run={run} items={waiting} />
           ) : (
-            run.verdict && <StateSign state={run.verdict} />
-          )}{' '}
-          <span className="soft run-reason" title={run.reason}>{run.reason || (!run.verdict && t('run.noVerdict'))}</span>
+            <>
+              {run.verdict && <StateSign state={run.verdict} />}{' '}
+              <span className="soft run-reason" title={run.reason}>{run.reason || (!run.verdict && t('run.noVerdict'))}</span>
+            </>
+          )}
           {run.forked_from && (
             <a {...link({ run: run.forked_from.run, at: run.forked_from.version })} className="soft">
               {t('run.forkedFrom', { version: format.number(run.forked_from.version) })}
@@ -116,7 +119,7 @@ function Header({ run }: { run: RunDetail }) {
           {actions.map((action) => (
             <Button
               key={action.verb}
-              look={action.verb === 'resume' && action.is_allowed ? 'main' : action.verb === 'cancel' ? 'danger' : undefined}
+              look={action.verb === 'resume' && action.is_allowed && !answerTo ? 'main' : action.verb === 'cancel' ? 'danger' : undefined}
               isDisabled={!action.is_allowed || past !== '' || verb.isPending}
               why={past || action.why}
               onClick={() => press(action)}
@@ -124,8 +127,13 @@ function Header({ run }: { run: RunDetail }) {
               {t(`verb.${action.verb}`)}
             </Button>
           ))}
-          {hasChange && address.tab !== 'changes' && (
-            <a className="button main" {...link({ tab: 'changes', params: {} })}>
+          {answerTo && (
+            <a className="button main" {...link(answerTo)}>
+              {t('run.answerIt')}
+            </a>
+          )}
+          {hasChange && isOver && address.tab !== 'changes' && (
+            <a className={`button ${answerTo ? '' : 'main'}`} {...link({ tab: 'changes', params: {} })}>
               {t('run.readChange')}
             </a>
           )}
@@ -153,6 +161,7 @@ function Header({ run }: { run: RunDetail }) {
       {asked && (
         <Confirm
           action={asked}
+          run={run}
           onClose={() => setAsked(null)}
           onYes={(input) => {
             setAsked(null);
@@ -161,6 +170,38 @@ function Header({ run }: { run: RunDetail }) {
         />
       )}
     </header>
+  );
+}
+
+/** What waits for a person in this run, oldest first. */
+function useWaiting(run: string, isAsked: boolean): InboxItem[] {
+  const inbox = useInbox(isAsked);
+  return isAsked ? (inbox.data?.items.filter((item) => item.run === run) ?? []) : [];
+}
+
+/** Where the oldest of what waits is answered; null where it is on the screen. */
+function whereToAnswer(run: RunDetail, items: InboxItem[], address: Address): Partial<Address> | null {
+  const [first] = items;
+  if (!first) return null;
+  if (first.kind !== 'conflict') return { place: 'inbox', params: { item: keyOf(first) } };
+  const isThere = address.tab === 'changes' && address.params.view === 'conflicts';
+  return isThere ? null : { run: run.id, tab: 'changes', params: { view: 'conflicts', approval: first.id } };
+}
+
+/** Who waits for what, in the page's own words. */
+function WaitsForMe({ run, items }: { run: RunDetail; items: InboxItem[] }) {
+  const { t } = useTranslation();
+  const [first] = items;
+  const rest = run.waits_for_me - 1;
+  if (!first) return <span className="waits tone-wait">{t('runs.waitsForYou', { count: run.waits_for_me })}</span>;
+  return (
+    <span className="waits run-reason">
+      {t(first.agent ? `run.asks.${first.kind}` : `run.waitsFor.${first.kind}`, { agent: first.agent })} {first.kind === 'conflict' && first.files.length > 0 && <code>{first.files.join(', ')}</code>}{' '}
+      <span className="soft">
+        <Time at={first.asked_at} />
+      </span>{' '}
+      {rest > 0 && <a {...link({ place: 'inbox' })}>{t('run.andMore', { count: rest })}</a>}
+    </span>
   );
 }
 
@@ -181,10 +222,34 @@ function VerbSays({ result, onClose }: { result: VerbResult; onClose: () => void
   );
 }
 
-/** Says what a verb will do before it does it, and takes what it needs. */
-function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => void; onYes: (input: Partial<VerbInput>) => void }) {
+const MOST_MOMENTS = 30;
+
+/** The moments worth going back to, newest first: a press fills in the version. */
+function Moments({ run, chosen, onChoose }: { run: RunDetail; chosen: string; onChoose: (version: string) => void }) {
   const { t } = useTranslation();
-  const [text, setText] = useState('');
+  const format = useFormat();
+  const { data } = useTimeline(run.id);
+  const marks = (data?.marks ?? []).filter((mark) => mark.version < run.head).slice(-MOST_MOMENTS);
+  if (!marks.length) return null;
+  return (
+    <ul className="moments" aria-label={t('run.moments')}>
+      {marks.reverse().map((mark) => (
+        <li key={`${mark.version}${mark.kind}`}>
+          <button type="button" className="moment" aria-pressed={chosen === String(mark.version)} onClick={() => onChoose(String(mark.version))}>
+            <span className="num soft">{format.clock(mark.at)}</span>
+            <span className="cut grow">{mark.text}</span>
+            <span className="num soft">{t('run.version', { version: format.number(mark.version) })}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Says what a verb will do before it does it, and takes what it needs. */
+function Confirm({ action, run, onClose, onYes }: { action: Action; run: RunDetail; onClose: () => void; onYes: (input: Partial<VerbInput>) => void }) {
+  const { t } = useTranslation();
+  const [text, setText] = useState(action.verb === 'resume' && run.cost_limit ? String(run.cost_limit * 2) : '');
   const takes = action.verb === 'rewind' ? 'version' : action.verb === 'resume' ? 'cost' : null;
   const value = text.trim();
   const input = takes === 'version' ? { version: Number(value) } : takes === 'cost' ? { cost_limit: Number(value) } : {};
@@ -199,6 +264,7 @@ function Confirm({ action, onClose, onYes }: { action: Action; onClose: () => vo
         }}
       >
         <p>{action.why || t(`ask.${action.verb}`)}</p>
+        {takes === 'version' && <Moments run={run} chosen={value} onChoose={setText} />}
         {takes && (
           <label className="stack-tight">
             {t(`need.${takes}`)}

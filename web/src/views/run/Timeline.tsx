@@ -15,6 +15,12 @@ const SETTLE_MS = 90; // a drag is read when it rests this long
 
 const setAt = (at: number | null) => go({ at }, true);
 
+export const useTimeline = (run: string) =>
+  useQuery({
+    queryKey: ['run', run, 'head', 'timeline'],
+    queryFn: ({ signal }) => get<Data>(`/runs/${seg(run)}/timeline`, { buckets: 200 }, signal),
+  });
+
 /** The density of events over the run. Dragging, or the arrow keys, shows any past version. */
 export function Timeline({ run, head }: { run: string; head: number }) {
   const { t } = useTranslation();
@@ -23,10 +29,7 @@ export function Timeline({ run, head }: { run: string; head: number }) {
   const track = useRef<HTMLDivElement>(null);
   const [dragged, setDragged] = useState<number | null>(null);
   const timer = useRef(0);
-  const data = useQuery({
-    queryKey: ['run', run, 'head', 'timeline'],
-    queryFn: ({ signal }) => get<Data>(`/runs/${seg(run)}/timeline`, { buckets: 200 }, signal),
-  }).data;
+  const { data } = useTimeline(run);
   const last = Math.max(head, data?.head ?? 0, 1);
   const shown = dragged ?? at ?? last;
 

@@ -15,11 +15,11 @@ interface Props {
 
 /** A plan before it starts: what kind of work, whether a team is worth it, what it takes, who does what, its text. */
 export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirmsChecks, children }: Props) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
   const span = (value: Span, show: (value: number) => string) => (show(value.low) === show(value.high) ? show(value.low) : `${show(value.low)} – ${show(value.high)}`);
   const facts = [
-    [t('proposal.kind'), `${format.list(proposal.types)} (${proposal.classified_by})`],
+    [t('proposal.kind'), `${format.list(proposal.types.map((type) => (i18n.exists(`proposal.types.${type}`) ? t(`proposal.types.${type}`) : type)))} (${proposal.classified_by})`],
     [t('proposal.time'), span(proposal.seconds, (value) => format.duration(Math.round(value) * 1000))],
     [t('proposal.tokens'), span(proposal.tokens, format.compact)],
     [t('proposal.cost'), proposal.cost ? span(proposal.cost, format.money) : t('ui.unknownCost')],

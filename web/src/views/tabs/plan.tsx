@@ -1,7 +1,5 @@
 import { useTranslation } from 'react-i18next';
 import type { TabProps } from '..';
-import { useRunRead } from '../../api/queries';
-import type { Plan } from '../../api/types';
 import { useNarrow } from '../../state/media';
 import { planView } from '../../state/setting';
 import { setParam, useAddress } from '../../state/url';
@@ -9,11 +7,12 @@ import { Empty, Loaded, Switch } from '../../ui';
 import { GanttChart } from '../plan/GanttChart';
 import { Graph } from '../plan/Graph';
 import { StageList } from '../plan/StageList';
+import { usePlan } from '../plan/usePlan';
 import '../plan/plan.css';
 
 export default function PlanTab({ run }: TabProps) {
   const { t } = useTranslation();
-  const plan = useRunRead<Plan>(run, 'plan');
+  const plan = usePlan(run);
   const kept = planView.use();
   const { params } = useAddress();
   const isNarrow = useNarrow();
