@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.rules.intents import PauseTeam, ResumeTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.http.event_hub import EventHub, Subscription
 from greenroom.testing.scripted import Cue
+from tests.app.organisation.office import ANN, office
 from tests.app.teams.play import Gate, GatedModel
-from tests.http.conftest import Site
+from tests.http.conftest import Site, open_site
 from tests.http.desk import enter_shop, open_desk
 
 Row = dict[str, Any]
@@ -106,6 +108,40 @@ async def test_a_filter_lets_only_its_types_and_agent_through(site: Site) -> Non
     async with aclosing(hub.watch(Subscription(runs={run: 0}, agent="ann"))) as stream:
         rows = await read_rows(stream, 1)
     assert {row["agent"] for row in rows} == {"ann"}
+
+
+async def test_watchers_of_a_log_that_cannot_be_read_are_sent_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, hub = await make_run(site), hub_of(site)
+
+    async def fail(*arguments: object) -> AsyncIterator[object]:
+        if arguments:
+            raise StoreFault("ports.unknown_event_type", version=2, type="x")
+        yield ()
+
+    async with aclosing(hub.watch(Subscription(runs={run: 0}))) as stream, asyncio.timeout(30):
+        await anext(stream)
+        monkeypatch.setattr(site.runtime.log, "tail", fail)
+        async for _ in stream:
+            pass
+    monkeypatch.undo()
+    async with aclosing(hub.watch(Subscription(runs={run: 0}))) as stream:
+        assert await read_rows(stream, await act(site, run))
+
+
+async def test_the_inbox_counts_requests_and_messages_to_people(tmp_path: Path) -> None:
+    async with office() as house, open_site(tmp_path, house.runtime) as site:
+        await house.runtime.start(house.team)
+        async with aclosing(hub_of(site).watch(Subscription(runs={}))) as stream, asyncio.timeout(30):
+            await anext(stream)
+            counts = list[int]()
+            for text in ("Green or black?", "With milk?"):
+                await house.writes(ANN, text, need_reply=True)
+            async for chunk in stream:
+                counts += [data["count"] for _, kind, data in parse(chunk) if kind == "inbox"]
+                if counts[-1:] == [2]:
+                    break
+        items = (await site.client.get("/api/inbox", headers=site.token)).json()["items"]
+    assert [item["question"] for item in items] == ["Green or black?", "With milk?"]
 
 
 async def read_turn(stream: AsyncIterator[bytes]) -> list[Row]:

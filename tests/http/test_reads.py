@@ -10,9 +10,11 @@ from urllib.parse import quote
 import pytest
 
 from greenroom.core.base.ids import AgentId, TaskId
+from greenroom.core.ports.model import Usage
 from greenroom.core.state.mas_format import format_agent, format_step
 from greenroom.core.state.step import Step
 from greenroom.testing.harness import Harness, harness
+from greenroom.testing.scripted import ScriptedModel
 from greenroom.testing.tools import CountWords
 from tests.app.team import call, finishes, says, spec, stage
 from tests.http.conftest import Site, open_site
@@ -142,6 +144,36 @@ async def test_the_plan_says_what_waits_for_what(asker: Asker) -> None:
     assert all(subtask["is_critical"] for subtask in last["subtasks"])
 
 
+async def test_what_is_spent_is_shown_per_subtask_and_agent_at_every_version(asker: Asker) -> None:
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    costs = cast("Rows", (await asker.get(f"{asker.run}/costs?by=agent"))["rows"])
+    spent = {row["name"]: (row["cost"], row["tokens"]) for row in costs}
+    assert spent == {"ann": (0, 100), "bob": (0, 50)}  # a script costs nothing, and that is known
+    assert {row["id"]: (row["cost"], row["tokens"]) for row in await asker.items("/agents") if row["tokens"]} == spent
+    (last,) = cast("list[dict[str, Rows]]", (await asker.get(f"{asker.run}/plan"))["stages"])
+    assert {row["agent"]: (row["cost"], row["tokens"]) for row in last["subtasks"]} == spent
+    assert (await asker.get(asker.run))["cost"] == 0
+    tokens = list[int]()
+    for at in range(1, head + 1):
+        shown = cast("list[dict[str, Rows]]", (await asker.get(f"{asker.run}/plan?at={at}"))["stages"])
+        tokens.append(sum(cast("int", row["tokens"]) for stage in shown for row in stage["subtasks"]))
+    assert (tokens, set(tokens)) == (sorted(tokens), {0, 50, 100, 150})
+
+
+async def test_an_unknown_price_is_no_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ScriptedModel, "price", lambda *_: None)
+    monkeypatch.setattr("greenroom.testing.scripted.Usage", lambda output, money: Usage(output=output + money))
+    async with harness([spec("ann")], [finishes("ann")]) as house:
+        await house.do(stage("ann"))
+        async with open_site(tmp_path, house.runtime) as site:
+            asker = Asker(site, house)
+            agents = {row["id"]: (row["cost"], row["tokens"]) for row in await asker.items("/agents")}
+            assert (agents["ann"], agents["lead"]) == ((None, 50), (0, 0))
+            assert (await asker.get(asker.run))["cost"] is None
+            steps = await asker.items("/agents/ann/steps")
+            assert [step["cost"] for step in steps if step["executor"] == "converse"] == [None]
+
+
 async def test_an_agent_shows_its_steps_newest_first(asker: Asker) -> None:
     steps = await asker.items("/agents/ann/steps")
     assert [step["executor"] for step in steps][-1] == "converse"
@@ -206,5 +238,10 @@ async def test_an_unknown_run_and_bad_cursors_are_refused(asker: Asker) -> None:
         await asker.get(f"/api/runs/nothing{path}", 404)
     for path in ("/agents?cursor=x", "/messages?cursor=-1", "/agents/ann/steps?cursor=99999999999999999999"):
         await asker.get(f"{asker.run}{path}", 400)
+    head = (await asker.house.runtime.log.head(asker.house.team)).version
+    for path in ("/plan?at=", "/events?at=", "/timeline?at=", "/gantt?at=", "/events?before=1"):
+        assert (await asker.get(f"{asker.run}{path}{head + 1}", 404))["code"] == "no_such_version"
+    then = await asker.items(f"/events?at={head - 2}")
+    assert [row["version"] for row in then][-1] == head - 2
     for path in ("/agents?limit=501", "/agents?limit=0", "/timeline?buckets=0", "/events?after=-1"):
         await asker.get(f"{asker.run}{path}", 422)

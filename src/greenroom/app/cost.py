@@ -27,6 +27,11 @@ class CostSum:
     unpriced: int = 0
     reserved: int = 0
 
+    @property
+    def dollars(self) -> float | None:
+        """The cost of the calls in dollars; None if no call has a known price."""
+        return None if self.calls and self.unpriced == self.calls else self.spent.money / MILLIONTHS_PER_DOLLAR
+
     def plus(self, other: CostSum) -> CostSum:
         return CostSum(
             calls=self.calls + other.calls,
@@ -86,18 +91,21 @@ class TeamCosts:
     def _add_call(self, start: StepStarted, end: StepEnded | StepInterrupted) -> None:
         result = (end.result or {}) if isinstance(end, StepEnded) else {}
         spent, reserved, usage = end.spent, start.reserved, result.get("usage")
-        # Whether the price is known: from the bill, else from the terms of the step.
-        priced = usage.get("money") is not None if isinstance(usage, dict) else start.terms.priced
         is_whole_reservation = (spent.tokens, spent.money) == (reserved.tokens, reserved.money)
         cost = CostSum(
             calls=1,
             spent=evolve(spent, hops=0),
-            unpriced=int(spent.tokens > 0 and not priced),
+            unpriced=int(spent.tokens > 0 and not is_priced(usage, priced=start.terms.priced)),
             reserved=int(spent.estimated > 0 or ("usage" not in result and spent.tokens > 0 and is_whole_reservation)),
         )
         agent, model = agent_of(end.step_id), str(result.get("by") or start.terms.model)
         call = CallCost(version=self.version, at=end.at, team=self.team, agent=agent, model=model, sum=cost)
         self.calls.append(call)
+
+
+def is_priced(usage: object, *, priced: bool) -> bool:
+    """Return whether the price of a call is known: from its bill, else from the terms of its step."""
+    return usage.get("money") is not None if isinstance(usage, dict) else priced
 
 
 def group_costs(accounts: Iterable[TeamCosts], grouping: CostGrouping) -> dict[str, CostSum]:

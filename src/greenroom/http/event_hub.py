@@ -78,6 +78,7 @@ class RunTail:
         self.run = run
         self.state = state
         self.watchers = 0
+        self.is_broken = False
         self.task: asyncio.Task[None] | None = None
         self._rows: deque[TailRow] = deque(maxlen=MAX_ROWS)
         self._bodies: dict[tuple[int, int, str], bytes] = {}
@@ -125,7 +126,7 @@ class EventHub:
         self._tails: dict[TeamId, RunTail] = {}
         self._frames: deque[tuple[int, TeamId | None, bytes]] = deque(maxlen=MAX_FRAMES)
         self._number = 0
-        self._inbox = 0
+        self._inbox: int | None = None
         self._changed = asyncio.Event()
         self._pending: dict[TeamId, list[LiveText]] = {}
         self._begun: set[str] = set()
@@ -144,8 +145,8 @@ class EventHub:
                 tail = await self._open_tail(run)
                 tails.append(tail)
                 cursors[run] = tail.version if after is None else min(after, tail.version)
-            yield b"retry: 1000\n" + _frame("inbox", b'{"count":%d}' % self._inbox)
-            while not self._is_closed:
+            yield b"retry: 1000\n" + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
+            while not self._is_closed and not any(tail.is_broken for tail in tails):
                 changed, frames = self._changed, list[bytes]()
                 for tail in tails:
                     frames.append(await self._take_events(tail, cursors, wanted))
@@ -155,6 +156,8 @@ class EventHub:
                     yield data
                 elif not await _wait(changed, PING_S):
                     yield PING
+        except GreenroomError as error:  # the stream ends, and the browser connects again
+            logging.getLogger(__name__).info("A watcher is sent away: %s", error)
         finally:
             self._watchers -= 1
             for tail in tails:
@@ -191,7 +194,8 @@ class EventHub:
         tail.watchers -= 1
         if not tail.watchers and tail.task is not None:
             tail.task.cancel()
-            self._tails.pop(tail.run, None)
+            if self._tails.get(tail.run) is tail:
+                del self._tails[tail.run]
 
     async def _follow(self, tail: RunTail) -> None:
         """Add new events to a tail, at most one frame in `FRAME_S`."""
@@ -205,6 +209,8 @@ class EventHub:
         except GreenroomError as error:
             logging.getLogger(__name__).warning("%s is no longer followed: %s", tail.run, error)
             self._tails.pop(tail.run, None)
+            tail.is_broken = True
+            self._notify()
 
     async def _follow_runs(self) -> None:
         """Publish the rows of runs that changed, in any process, and how many requests wait for a person."""
@@ -216,18 +222,22 @@ class EventHub:
                 marks |= {info.stream: (info.head.version, info.owner, info.questions) for info in infos}
                 known, seen = seen if seen is not None else marks, marks
                 changed = [info for info in infos if info.head.version and known.get(info.stream) != marks[info.stream]]
-                await self._publish_runs(changed[-MAX_CHANGED_RUNS:], sum(info.questions or 0 for info in infos))
+                if changed or self._inbox is None:
+                    await self._publish_runs(changed[-MAX_CHANGED_RUNS:], list(filter(can_wait, infos)))
             except GreenroomError as error:
                 logging.getLogger(__name__).warning("The runs cannot be read: %s", error)
             await asyncio.sleep(RUNS_CHECK_S)
 
-    async def _publish_runs(self, changed: Sequence[StreamInfo], inbox: int) -> None:
-        rows = [await self.describe_run(info) for info in changed] if self.describe_run is not None else []
+    async def _publish_runs(self, changed: Sequence[StreamInfo], waiting: Sequence[StreamInfo]) -> None:
+        if self.describe_run is None:
+            return
+        rows = [await self.describe_run(info) for info in changed]
+        inbox = sum([(await self.describe_run(info)).waits_for_me for info in waiting])
         if rows:
             self._publish(None, "runs", b"[%b]" % b",".join(row.model_dump_json().encode() for row in rows))
-        if inbox != self._inbox:
-            self._inbox = inbox
+        if inbox != (self._inbox or 0):
             self._publish(None, "inbox", b'{"count":%d}' % inbox)
+        self._inbox = inbox
 
     def show_live(self, run: TeamId, step: Step, event: LiveEvent) -> None:
         """Publish a piece of a reply or of a tool's output. It is not in the log yet."""
@@ -280,6 +290,11 @@ class EventHub:
         """End all watchers."""
         self._is_closed = True
         self._notify()
+
+
+def can_wait(info: StreamInfo) -> bool:
+    """Return whether something in a run may wait for a person. Without an owner, only requests for approval do."""
+    return bool(info.head.version) and (info.questions != 0 or info.owner is not None)
 
 
 def _frame(kind: str, data: bytes, name: str = "") -> bytes:

@@ -1,6 +1,6 @@
 """Reads the states of runs for the server: the newest one is folded on, past ones come from near checkpoints.
 
-An index of each run says when every event happened, and of which type and agent it is. It has 18 bytes per event and 28
+An index of each run says when every event happened, and of which type and agent it is. It has 18 bytes per event and 44
 per attempt, so that a page of a long run is found without reading those before it.
 """
 
@@ -16,9 +16,11 @@ from typing import Final, Literal, NamedTuple, TypedDict, TypeVar
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from greenroom.app.cost import CostSum, is_priced, sum_costs
 from greenroom.app.messages import translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.words import describe_event, find_subtask_name
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import StoreFault, make_refusal
 from greenroom.core.base.ids import StepId, TeamId, WaitingId, agent_of, waiter_of
 from greenroom.core.base.records import evolve
@@ -85,6 +87,12 @@ class _Sent(Struct):
 
 class _Terms(Struct):
     effect: str = ""
+    model: str = ""
+    priced: bool = True
+
+
+class _Result(Struct):
+    usage: object = None
 
 
 class EventSubject(Struct):
@@ -102,6 +110,7 @@ class EventSubject(Struct):
     note: EventSubject | None = None
     terms: _Terms | None = None
     spent: _Spent | None = None
+    result: _Result | None = None
 
     @property
     def step(self) -> str:
@@ -141,24 +150,29 @@ class IndexedEvent(NamedTuple):
     flags: int
 
 
-class AgentSums:
-    """What an agent has done and spent by each of its attempts."""
+class AttemptSums:
+    """What an agent or a subtask has done and spent by each of its attempts."""
 
     def __init__(self) -> None:
         self._versions = array("I")
-        self._sums = (array("q"), array("q"), array("q"))
+        self._sums = tuple(array("q") for _ in range(5))
 
-    def add(self, version: int, type_: str, spent: _Spent) -> None:
-        """Add an attempt that ended at this version."""
+    def add(self, version: int, *amounts: int) -> None:
+        """Add the ended steps, money, tokens, model calls and unpriced calls of an attempt that ended here."""
         self._versions.append(version)
-        for column, value in zip(self._sums, (type_ == "StepEnded", spent.money, spent.tokens), strict=True):
-            column.append((column[-1] if column else 0) + max(value, 0))
+        for column, amount in zip(self._sums, amounts, strict=True):
+            column.append((column[-1] if column else 0) + amount)
 
-    def read(self, last: int) -> tuple[int, int, int]:
-        """Return the ended steps, millionths of a dollar and tokens up to a version."""
+    def read(self, last: int) -> tuple[int, CostSum]:
+        """Return the ended steps up to a version, and what they cost."""
         place = bisect_right(self._versions, last) - 1
-        steps, money, tokens = self._sums
-        return (steps[place], money[place], tokens[place]) if place >= 0 else (0, 0, 0)
+        steps, money, tokens, calls, unpriced = (column[place] if place >= 0 else 0 for column in self._sums)
+        return steps, CostSum(calls=calls, spent=Amounts(money=money, tokens=tokens), unpriced=unpriced)
+
+    def forget_costs(self, version: int) -> None:
+        """Count from zero again: another run has paid for the earlier calls."""
+        _, cost = self.read(version)
+        self.add(version, 0, -cost.spent.money, -cost.spent.tokens, -cost.calls, -cost.unpriced)
 
 
 class RunIndex:
@@ -173,7 +187,9 @@ class RunIndex:
         self._kinds: list[str] = []
         self._agents: list[str] = []
         self._codes: dict[tuple[str, str], int] = {}
-        self._spent: dict[str, AgentSums] = {}
+        self._sums: dict[tuple[str, str], AttemptSums] = {}
+        self._priced: dict[str, bool] = {}
+        self._subtasks: dict[str, str] = {}
         self.released: dict[str, int] = {}
 
     @property
@@ -194,11 +210,34 @@ class RunIndex:
         self._agent.append(self._code("agent", agent, self._agents))
         self._step.append(int(ordinal) if ordinal.isdigit() else 0)
         self._flags.append(flags)
-        if fields.spent is not None and stored.type in ("StepEnded", "StepInterrupted"):
-            sums = self._spent.get(agent) or self._spent.setdefault(agent, AgentSums())
-            sums.add(stored.version, stored.type, fields.spent)
-        if stored.type == "WaitReleased":
-            self.released[fields.waiting_id] = stored.at
+        match stored.type:
+            case "WaitReleased":
+                self.released[fields.waiting_id] = stored.at
+            case "StepQueued" if fields.subtask_id:
+                self._subtasks[fields.step_id] = fields.subtask_id
+            case "StepStarted" if fields.terms is not None and (fields.terms.effect == "model" or fields.terms.model):
+                self._priced[fields.step_id] = fields.terms.priced
+            case "StepEnded" | "StepInterrupted":
+                self._add_attempt(stored, fields, agent)
+            case "TeamForked":
+                for sums in self._sums.values():
+                    sums.forget_costs(stored.version)
+            case _:
+                pass
+
+    def _add_attempt(self, stored: StoredEvent, fields: EventSubject, agent: str) -> None:
+        """Add what an attempt spent to the sums of its agent and its subtask."""
+        spent, priced, is_end = (
+            fields.spent or _Spent(),
+            self._priced.pop(fields.step_id, None),
+            stored.type == "StepEnded",
+        )
+        usage = fields.result.usage if fields.result is not None else None
+        is_unpriced = priced is not None and spent.tokens > 0 and not is_priced(usage, priced=priced)
+        subtask = self._subtasks.pop(fields.step_id, "") if is_end else self._subtasks.get(fields.step_id, "")
+        for key in (("agent", agent), ("subtask", subtask)) if subtask else (("agent", agent),):
+            sums = self._sums.get(key) or self._sums.setdefault(key, AttemptSums())
+            sums.add(stored.version, is_end, max(spent.money, 0), max(spent.tokens, 0), priced is not None, is_unpriced)
 
     def _code(self, table: str, name: str, names: list[str]) -> int:
         code = self._codes.setdefault((table, name), len(names))
@@ -242,9 +281,13 @@ class RunIndex:
         kind, agent = self._kinds[self._kind[place]], self._agents[self._agent[place]]
         return IndexedEvent(version, self._at[place], kind, agent, self._step[place], self._flags[place])
 
-    def sum_costs(self, agent: str, last: int) -> tuple[int, int, int]:
-        """Return the ended steps, millionths of a dollar and tokens of an agent up to a version."""
-        return self._spent[agent].read(last) if agent in self._spent else (0, 0, 0)
+    def sum_costs(self, kind: Literal["agent", "subtask"], name: str, last: int) -> tuple[int, CostSum]:
+        """Return the ended steps of an agent or a subtask up to a version, and their cost."""
+        return (self._sums.get((kind, name)) or AttemptSums()).read(last)
+
+    def sum_all(self, last: int) -> CostSum:
+        """Return what all agents spent up to a version."""
+        return sum_costs(sums.read(last)[1] for (kind, _), sums in self._sums.items() if kind == "agent")
 
 
 class StateReader:
@@ -311,6 +354,14 @@ class StateReader:
                     index.add(stored)
         _keep(self._indexes, run, index)
         return index
+
+    async def index_at(self, run: TeamId, at: int | None) -> tuple[RunIndex, int]:
+        """Return the index of a run and the version to show. Raise `RefusedError` for one that does not exist."""
+        index = await self.index(run)
+        if at is not None and not 1 <= at <= index.version:
+            head = index.version
+            raise make_refusal("no_such_version", translate("runs.no_such_version", team=run, head=head, at=at))
+        return index, at or index.version
 
     async def describe(self, run: TeamId, versions: Sequence[int], language: str) -> list[EventRow]:
         """Return the events at these versions, in their order, as lines in a language."""

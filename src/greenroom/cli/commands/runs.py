@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
-from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, TeamCosts, format_dollars, group_costs, sum_costs
+from greenroom.app.cost import CostSum, TeamCosts, format_dollars, group_costs, sum_costs
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import count_things, translate
 from greenroom.app.messages.findings import render_finding
@@ -302,9 +302,7 @@ async def _read_account(cli: Invocation, team: TeamId) -> TeamCosts | None:
 def _sum_fields(row_sum: CostSum) -> Data:
     """Return a sum as fields. If a part of the cost is unknown, it is the known part."""
     return {
-        "cost": row_sum.spent.money / MILLIONTHS_PER_DOLLAR
-        if row_sum.unpriced < row_sum.calls or not row_sum.calls
-        else None,
+        "cost": row_sum.dollars,
         "tokens": row_sum.spent.tokens,
         "calls": row_sum.calls,
         "unpriced_calls": row_sum.unpriced,

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
 
+from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, is_priced
 from greenroom.app.first_request import rebuild_request
 from greenroom.app.messages import current_language, translate
 from greenroom.app.words import step_words
@@ -23,7 +24,7 @@ from greenroom.core.state.mas_format import MasData, format_agent, format_stage,
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page, read_cursor
-from greenroom.http.routes.runs import read_stages, read_tasks, to_dollars
+from greenroom.http.routes.runs import read_stages, read_tasks
 from greenroom.http.state_reader import STEP_ENDS, STEP_STARTS
 
 MAX_STATES: Final = 2_000
@@ -44,16 +45,16 @@ async def list_agents(
     page = cut_page([*sorted(state.agents), *sorted(state.retired)], limit, cursor)
     index = await context.reader.index(run)
     return schemas.Page(
-        items=[_show_agent(state, name, index.sum_costs(name, state.version)) for name in page.items],
+        items=[_show_agent(state, name, index.sum_costs("agent", name, state.version)) for name in page.items],
         next=page.next,
         total=page.total,
     )
 
 
-def _show_agent(state: TeamState, name: AgentId, sums: tuple[int, int, int]) -> schemas.Agent:
-    agent, (ended, money, tokens) = state.agents.get(name), sums
+def _show_agent(state: TeamState, name: AgentId, sums: tuple[int, CostSum]) -> schemas.Agent:
+    agent, (ended, spent) = state.agents.get(name), sums
     if agent is None:
-        cost = to_dollars(money, tokens)
+        cost, tokens = spent.dollars, spent.spent.tokens
         return schemas.Agent(id=name, role="", kind="", state="retired", steps=ended, cost=cost, tokens=tokens)
     running = state.steps[agent.running] if agent.running is not None else None
     waits = [state.waits[wait] for wait in agent.step_lock]
@@ -74,8 +75,8 @@ def _show_agent(state: TeamState, name: AgentId, sums: tuple[int, int, int]) -> 
         waits_on=[*(wait.on for wait in waits), *(approval.asked_of or PERSON for approval in open_approvals)],
         manager=task.manager if task is not None and task.manager != name else "",
         steps=ended,
-        cost=to_dollars(money, tokens),
-        tokens=tokens,
+        cost=spent.dollars,
+        tokens=spent.spent.tokens,
     )
 
 
@@ -86,7 +87,7 @@ async def read_agent(context: Context, run: RunPath, agent: str, at: At = None) 
     name = AgentId(agent)
     if name not in state.agents and name not in state.retired:
         raise make_refusal("unknown_agent", translate("server.unknown_agent", agent=agent[:80]))
-    sums = (await context.reader.index(run)).sum_costs(name, state.version)
+    sums = (await context.reader.index(run)).sum_costs("agent", name, state.version)
     row, known = _show_agent(state, name, sums), state.agents.get(name)
     if known is None:
         return schemas.AgentDetail(**row.model_dump())
@@ -119,7 +120,8 @@ async def list_steps(
 
 def show_step(step: steps.Step) -> schemas.Step:
     """Return a step in one line."""
-    spent = step.spent
+    spent, usage = step.spent, (step.result or {}).get("usage")
+    is_known = spent != NOTHING and (not spent.tokens or is_priced(usage, priced=not step.terms or step.terms.priced))
     return schemas.Step(
         id=step.step_id,
         agent=step.agent_id,
@@ -134,7 +136,7 @@ def show_step(step: steps.Step) -> schemas.Step:
         queued_at=step.queued_at,
         started_at=step.started_at,
         ended_at=step.ended_at,
-        cost=to_dollars(spent.money, spent.tokens) if spent != NOTHING else None,
+        cost=spent.money / MILLIONTHS_PER_DOLLAR if is_known else None,
         tokens=spent.tokens,
         error=step.error,
     )

@@ -99,8 +99,9 @@ async def list_events(
     limit: Limit = 100,
 ) -> Page[EventRow]:
     """List events, oldest first: those after a version, those before one, or the newest."""
-    index = await context.reader.index(run)
-    head = min(at or index.version, index.version)
+    index, head = await context.reader.index_at(run, at)
+    if before is not None and before > index.version + 1:
+        await context.reader.index_at(run, before)
     wanted_types, is_forward = frozenset(filter(None, types.split(","))), after is not None
     found: Iterable[IndexedEvent]
     if is_forward:
@@ -145,8 +146,7 @@ async def read_timeline(
     context: Context, run: RunPath, at: At = None, buckets: Annotated[int, Query(ge=1, le=1_000)] = 200
 ) -> Timeline:
     """Show how many events happened when, and the moments worth a look."""
-    index = await context.reader.index(run)
-    head = min(at or index.version, index.version)
+    index, head = await context.reader.index_at(run, at)
     begins, ends = index.time_of(1), index.time_of(head)
     width, before, shown = max(1, -(-(ends - begins + 1) // buckets)), 0, list[Bucket]()
     for number in range(buckets):
@@ -184,8 +184,7 @@ def _describe_mark(stored: StoredEvent) -> str:
 @router.get("/runs/{run}/gantt")
 async def read_gantt(context: Context, run: RunPath, at: At = None) -> Gantt:
     """Show what each agent did when. Bars that are too short to see are one bar."""
-    index = await context.reader.index(run)
-    head = min(at or index.version, index.version)
+    index, head = await context.reader.index_at(run, at)
     begins, ends = index.time_of(1), index.time_of(head)
     lanes = _collect_bars(index, head)
     per_lane = min(MAX_BARS, max(MIN_BARS, MAX_ALL_BARS // max(len(lanes), 1)))

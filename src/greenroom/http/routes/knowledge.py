@@ -242,12 +242,7 @@ async def _read_account(context: ServerContext, run: TeamId) -> TeamCosts:
 
 def _make_costs(calls: Sequence[CallCost], by: CostGrouping) -> schemas.Costs:
     rows = [
-        schemas.CostRow.make(
-            cost,
-            name=name,
-            tokens=cost.spent.tokens,
-            cost=None if cost.unpriced == cost.calls else cost.spent.money / MILLIONTHS_PER_DOLLAR,
-        )
+        schemas.CostRow.make(cost, name=name, tokens=cost.spent.tokens, cost=cost.dollars)
         for name, cost in group_calls(calls, by).items()
     ]
     known = [row.cost for row in rows if row.cost is not None]

@@ -9,9 +9,11 @@ from typing import Final
 
 from fastapi import APIRouter
 
+from greenroom.app.approvals import pending_approvals
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import current_language
+from greenroom.app.organisation.inbox import find_unanswered
 from greenroom.app.run_host import list_refusals
 from greenroom.app.settings.home import home_folder
 from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
@@ -23,11 +25,12 @@ from greenroom.core.base.records import to_full_dict
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state import stage as stages
+from greenroom.core.state.message import Message
 from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
-from greenroom.http.state_reader import JUDGED
+from greenroom.http.state_reader import JUDGED, RunIndex
 from greenroom.runs.verdict import VerdictState, find_verdict
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS
 
@@ -158,6 +161,9 @@ async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState
     budget = state.budgets.get(TEAM_BUDGET)
     spent = budget.spent if budget is not None else NOTHING
     limit = budget.limits.money if budget is not None else None
+    cost: float | None = spent.money / MILLIONTHS_PER_DOLLAR
+    if spent.tokens and not spent.money:  # free, or of unknown price
+        cost = (await context.reader.index(run)).sum_all(state.version).dollars
     is_stopped = status.state == "working" and not info.owner and is_newest
     return schemas.Run(
         id=run,
@@ -167,11 +173,11 @@ async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState
         state="stopped" if is_stopped else status.state,
         reason=status.reason if first is not None and first.task_id in state.tasks else "",
         verdict=await find_run_verdict(context, state),
-        waits_for_me=sum(approval.state == "pending" for approval in state.approvals.values()) + len(state.mail),
+        waits_for_me=len(pending_approvals(state)) + len(list_letters(state)),
         subtasks=sum(count for _, count in done),
         subtasks_done=sum(finished for finished, _ in done),
         agents=len(state.agents),
-        cost=to_dollars(spent.money, spent.tokens),
+        cost=cost,
         cost_limit=limit / MILLIONTHS_PER_DOLLAR if limit is not None else None,
         tokens=spent.tokens,
         created_at=info.created_at,
@@ -183,9 +189,11 @@ async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState
     )
 
 
-def to_dollars(money: int, tokens: int) -> float | None:
-    """Return millionths of a dollar as dollars; None if tokens were used and no price is known."""
-    return None if tokens and not money else money / MILLIONTHS_PER_DOLLAR
+def list_letters(state: TeamState) -> list[Message]:
+    """Return the messages that people of a run must answer, without those that a request for approval sent."""
+    people = [name for name, agent in state.agents.items() if agent.spec.kind == "human"]
+    unanswered = [item for person in people for item in find_unanswered(state, person) if item.kind != "approval"]
+    return list({item.message.message_id: item.message for item in unanswered}.values())
 
 
 async def find_run_verdict(context: ServerContext, state: TeamState) -> VerdictState | None:
@@ -202,16 +210,20 @@ async def find_run_verdict(context: ServerContext, state: TeamState) -> VerdictS
 async def read_plan(context: Context, run: RunPath, at: At = None) -> schemas.Plan:
     """Show all stages of a run with their subtasks."""
     state = await context.reader.read(run, at)
-    shown = [_show_stage(stage) for stage in await read_stages(context, state)]
-    return schemas.Plan(at=state.version, stages=shown)
+    known = await read_stages(context, state)
+    index = await context.reader.index(run) if known else RunIndex()
+    return schemas.Plan(at=state.version, stages=[_show_stage(stage, index, state.version) for stage in known])
 
 
-def _show_stage(stage: stages.Stage) -> schemas.Stage:
+def _show_stage(stage: stages.Stage, index: RunIndex, at: int) -> schemas.Stage:
     known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
     critical = _find_critical(stage)
+    spent = {name: index.sum_costs("subtask", name, at)[1] for name in known}
     subtasks = [
         {
             **to_full_dict(subtask),
+            "cost": spent[subtask.subtask_id].dollars,
+            "tokens": spent[subtask.subtask_id].spent.tokens,
             "id": subtask.subtask_id,
             "waits_for": ", ".join(known[need].name for need in subtask.needs if known[need].state != "finished")
             if subtask.state == "init"

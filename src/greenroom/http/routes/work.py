@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Literal
 
@@ -69,8 +68,9 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.event_hub import can_wait
 from greenroom.http.routes.changes import change_run
-from greenroom.http.routes.runs import make_row
+from greenroom.http.routes.runs import list_letters, make_row
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -261,7 +261,7 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
     """List what waits for a person in all runs, oldest first."""
     items, toolbox = list[schemas.InboxItem](), None
     for info in await context.runtime.log.streams():
-        if not info.head.version or (info.questions == 0 and info.owner is None):
+        if not can_wait(info):
             continue
         try:
             state = await context.runtime.state(TeamId(info.stream))
@@ -273,25 +273,10 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
             toolbox = toolbox or context.app.toolbox()
             preview = await _preview(context, state, approval, toolbox)
             items.append(_make_item(state, approval, preview).model_copy(update=base))
-        items += [item.model_copy(update=base) for item in _list_letters(state)]
+        for letter in list_letters(state):
+            fields = {"id": letter.message_id, "kind": "message", "agent": letter.sender_id, "question": letter.message}
+            items.append(schemas.InboxItem.model_validate({**base, **fields, "asked_at": letter.sent_at}))
     return cut_page(sorted(items, key=lambda item: (item.asked_at, item.id)), limit, cursor)
-
-
-def _list_letters(state: TeamState) -> Iterator[schemas.InboxItem]:
-    people = [name for name, agent in state.agents.items() if agent.spec.kind == "human"]
-    letters = {item.message.message_id: item for person in people for item in find_unanswered(state, person)}
-    for letter in letters.values():
-        message = letter.message
-        if letter.kind != "approval":
-            yield schemas.InboxItem(
-                run="",
-                run_title="",
-                id=message.message_id,
-                kind="message",
-                agent=message.sender_id,
-                question=message.message,
-                asked_at=message.sent_at,
-            )
 
 
 def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> schemas.InboxItem:
