@@ -7,10 +7,12 @@ per attempt, so that a page of a long run is found without reading those before 
 from __future__ import annotations
 
 import asyncio
+import re
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import add
 from typing import Final, Literal, NamedTuple, TypedDict, TypeVar
 
 from msgspec import Struct
@@ -71,8 +73,7 @@ WAITING: Final = 8
 """Flags of an event: a step or subtask failed; an attempt calls a model; a step's result has a verdict or a tree of
 files; a sender waits for a reply."""
 
-
-JUDGED_KEYS: Final = (b'"tree":', b'"verdict":')
+_JUDGED: Final = re.compile(rb'"(tree|verdict)":').search
 
 
 class _Spent(Struct):
@@ -155,18 +156,17 @@ class AttemptSums:
 
     def __init__(self) -> None:
         self._versions = array("I")
-        self._sums = tuple(array("q") for _ in range(5))
+        self._sums = array("q", [0] * 5)
 
     def add(self, version: int, *amounts: int) -> None:
         """Add the ended steps, money, tokens, model calls and unpriced calls of an attempt that ended here."""
         self._versions.append(version)
-        for column, amount in zip(self._sums, amounts, strict=True):
-            column.append((column[-1] if column else 0) + amount)
+        self._sums.extend(map(add, self._sums[-5:], amounts))
 
     def read(self, last: int) -> tuple[int, CostSum]:
         """Return the ended steps up to a version, and what they cost."""
-        place = bisect_right(self._versions, last) - 1
-        steps, money, tokens, calls, unpriced = (column[place] if place >= 0 else 0 for column in self._sums)
+        place = 5 * bisect_right(self._versions, last)
+        steps, money, tokens, calls, unpriced = self._sums[place : place + 5]
         return steps, CostSum(calls=calls, spent=Amounts(money=money, tokens=tokens), unpriced=unpriced)
 
     def forget_costs(self, version: int) -> None:
@@ -184,9 +184,8 @@ class RunIndex:
         self._agent = array("I")
         self._step = array("I")
         self._flags = array("B")
-        self._kinds: list[str] = []
-        self._agents: list[str] = []
-        self._codes: dict[tuple[str, str], int] = {}
+        self._kinds: dict[str, int] = {}
+        self._agents: dict[str, int] = {}
         self._sums: dict[tuple[str, str], AttemptSums] = {}
         self._priced: dict[str, bool] = {}
         self._subtasks: dict[str, str] = {}
@@ -202,12 +201,13 @@ class RunIndex:
         fields = read_subject(stored)
         flags = FAILED if fields.state == "failed" else 0
         flags |= WITH_MODEL if fields.terms is not None and fields.terms.effect == "model" else 0
-        flags |= JUDGED if stored.type == "StepEnded" and any(key in stored.data for key in JUDGED_KEYS) else 0
+        flags |= JUDGED if stored.type == "StepEnded" and _JUDGED(stored.data) is not None else 0
         flags |= WAITING if fields.message is not None and fields.message.waiting else 0
         self._at.append(stored.at)
-        agent, ordinal = fields.agent, fields.step.rpartition("#")[2]
-        self._kind.append(self._code("kind", stored.type, self._kinds))
-        self._agent.append(self._code("agent", agent, self._agents))
+        agent, _, ordinal = fields.step.rpartition("#")
+        agent = agent or fields.agent
+        self._kind.append(self._kinds.setdefault(stored.type, len(self._kinds)))
+        self._agent.append(self._agents.setdefault(agent, len(self._agents)))
         self._step.append(int(ordinal) if ordinal.isdigit() else 0)
         self._flags.append(flags)
         match stored.type:
@@ -227,23 +227,13 @@ class RunIndex:
 
     def _add_attempt(self, stored: StoredEvent, fields: EventSubject, agent: str) -> None:
         """Add what an attempt spent to the sums of its agent and its subtask."""
-        spent, priced, is_end = (
-            fields.spent or _Spent(),
-            self._priced.pop(fields.step_id, None),
-            stored.type == "StepEnded",
-        )
-        usage = fields.result.usage if fields.result is not None else None
+        spent, usage = fields.spent or _Spent(), fields.result.usage if fields.result is not None else None
+        priced, is_end = self._priced.pop(fields.step_id, None), stored.type == "StepEnded"
         is_unpriced = priced is not None and spent.tokens > 0 and not is_priced(usage, priced=priced)
         subtask = self._subtasks.pop(fields.step_id, "") if is_end else self._subtasks.get(fields.step_id, "")
         for key in (("agent", agent), ("subtask", subtask)) if subtask else (("agent", agent),):
             sums = self._sums.get(key) or self._sums.setdefault(key, AttemptSums())
             sums.add(stored.version, is_end, max(spent.money, 0), max(spent.tokens, 0), priced is not None, is_unpriced)
-
-    def _code(self, table: str, name: str, names: list[str]) -> int:
-        code = self._codes.setdefault((table, name), len(names))
-        if code == len(names):
-            names.append(name)
-        return code
 
     def time_of(self, version: int) -> int:
         """Return when an event happened."""
@@ -257,29 +247,27 @@ class RunIndex:
         self, *, first: int = 1, last: int | None = None, types: frozenset[str] = frozenset(), agent: str = ""
     ) -> Iterator[IndexedEvent]:
         """Yield the events from `first` to `last` of these types, or all, of this agent, or all."""
-        yield from map(self._row, self._find(range(first, min(last or self.version, self.version) + 1), types, agent))
+        return self._scan(range(first, min(last or self.version, self.version) + 1), types, agent)
 
     def rows_back(
         self, *, last: int, types: frozenset[str] = frozenset(), agent: str = "", step: int = 0
     ) -> Iterator[IndexedEvent]:
         """Yield the events up to `last`, newest first, of these types, this agent and its step."""
-        for version in self._find(range(min(last, self.version), 0, -1), types, agent):
-            if not step or self._step[version - 1] == step:
-                yield self._row(version)
+        return self._scan(range(min(last, self.version), 0, -1), types, agent, step)
 
-    def _find(self, versions: range, types: frozenset[str], agent: str) -> Iterator[int]:
-        kinds = {self._codes[("kind", name)] for name in types if ("kind", name) in self._codes}
-        if (types and not kinds) or (agent and ("agent", agent) not in self._codes):
+    def _scan(self, versions: range, types: frozenset[str], agent: str, step: int = 0) -> Iterator[IndexedEvent]:
+        codes = {self._kinds[name] for name in types if name in self._kinds}
+        if (types and not codes) or (agent and agent not in self._agents):
             return
-        code = self._codes[("agent", agent)] if agent else -1
+        wanted, kinds, agents = self._agents[agent] if agent else -1, list(self._kinds), list(self._agents)
         for version in versions:
-            if (not kinds or self._kind[version - 1] in kinds) and code in (-1, self._agent[version - 1]):
-                yield version
-
-    def _row(self, version: int) -> IndexedEvent:
-        place = version - 1
-        kind, agent = self._kinds[self._kind[place]], self._agents[self._agent[place]]
-        return IndexedEvent(version, self._at[place], kind, agent, self._step[place], self._flags[place])
+            place = version - 1
+            kind, member = self._kind[place], self._agent[place]
+            if (codes and kind not in codes) or wanted not in (-1, member) or step not in (0, self._step[place]):
+                continue
+            yield IndexedEvent(
+                version, self._at[place], kinds[kind], agents[member], self._step[place], self._flags[place]
+            )
 
     def sum_costs(self, kind: Literal["agent", "subtask"], name: str, last: int) -> tuple[int, CostSum]:
         """Return the ended steps of an agent or a subtask up to a version, and their cost."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
@@ -193,7 +194,8 @@ async def read_gantt(context: Context, run: RunPath, at: At = None) -> Gantt:
     return Gantt(at=head, begins=begins, ends=ends, lanes=shown)
 
 
-class _Span(NamedTuple):
+@dataclass(slots=True)
+class _Span:
     """A bar before it is merged. `ends` is None while it goes on."""
 
     begins: int
@@ -205,18 +207,17 @@ class _Span(NamedTuple):
 
 def _collect_bars(index: RunIndex, last: int) -> dict[str, list[_Span]]:
     """Return what each agent did, by its beginnings."""
-    lanes, begun = dict[str, list[_Span]](), dict[tuple[str, str, int], int]()
+    lanes, begun = dict[str, list[_Span]](), dict[tuple[str, str, int], _Span]()
     for row in index.rows(last=last, types=frozenset(SLOTS)):
         slot, is_beginning = SLOTS[row.type]
         key = (row.agent, slot, 0 if slot == "wait" else row.step)
         spans = lanes.setdefault(row.agent, [])
         if not is_beginning and key in begun:
-            place = begun.pop(key)
-            spans[place] = spans[place]._replace(ends=row.at)
+            begun.pop(key).ends = row.at
         elif is_beginning and (slot != "wait" or row.flags & WAITING):
             kind: BarKind = "model" if row.flags & WITH_MODEL else SLOT_KINDS[slot]
-            begun[key] = len(spans)
-            spans.append(_Span(row.at, None, kind, 0 if slot == "wait" else row.step))
+            begun[key] = _Span(row.at, None, kind, 0 if slot == "wait" else row.step)
+            spans.append(begun[key])
     return lanes
 
 
