@@ -128,18 +128,20 @@ async def test_watchers_of_a_log_that_cannot_be_read_are_sent_away(site: Site, m
         assert await read_rows(stream, await act(site, run))
 
 
+async def wait_for_count(stream: AsyncIterator[bytes], count: int) -> None:
+    async for chunk in stream:
+        if any(kind == "inbox" and data["count"] == count for _, kind, data in parse(chunk)):
+            return
+
+
 async def test_the_inbox_counts_requests_and_messages_to_people(tmp_path: Path) -> None:
     async with office() as house, open_site(tmp_path, house.runtime) as site:
         await house.runtime.start(house.team)
         async with aclosing(hub_of(site).watch(Subscription(runs={}))) as stream, asyncio.timeout(30):
             await anext(stream)
-            counts = list[int]()
             for text in ("Green or black?", "With milk?"):
                 await house.writes(ANN, text, need_reply=True)
-            async for chunk in stream:
-                counts += [data["count"] for _, kind, data in parse(chunk) if kind == "inbox"]
-                if counts[-1:] == [2]:
-                    break
+            await wait_for_count(stream, 2)
         items = (await site.client.get("/api/inbox", headers=site.token)).json()["items"]
     assert [item["question"] for item in items] == ["Green or black?", "With milk?"]
 

@@ -76,27 +76,27 @@ files; a sender waits for a reply."""
 _JUDGED: Final = re.compile(rb'"(tree|verdict)":').search
 
 
-class _Spent(Struct):
+class _Spent(Struct, gc=False):
     money: int = 0
     tokens: int = 0
 
 
-class _Sent(Struct):
+class _Sent(Struct, gc=False):
     sender_id: str = ""
     waiting: tuple[str, ...] | None = None
 
 
-class _Terms(Struct):
+class _Terms(Struct, gc=False):
     effect: str = ""
     model: str = ""
     priced: bool = True
 
 
-class _Result(Struct):
+class _Result(Struct, gc=False):
     usage: object = None
 
 
-class EventSubject(Struct):
+class EventSubject(Struct, gc=False):
     """What an event is about: the fields that most events share."""
 
     agent_id: str = ""

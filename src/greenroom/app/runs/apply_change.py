@@ -209,8 +209,9 @@ async def undo_change(app: AppContext, change: RunChange, command: Command, *, r
 
 
 def _make_not_applied_error(run: str, applications: Sequence[AppliedChange]) -> RefusedError:
-    key = "undone_already" if applications and applications[-1].state == "undone" else "not_applied"
-    return make_refusal("not_applied", translate(f"change.{key}", team=run))
+    is_undone = bool(applications) and applications[-1].state == "undone"
+    key = "change.undone_already" if is_undone else "change.not_applied"
+    return make_refusal("not_applied", translate(key, team=run))
 
 
 async def check_discard(app: AppContext, change: RunChange, command: Command) -> DiscardCheck:
