@@ -63,7 +63,9 @@ export function DiffView({ text, label, isCut, layout, hasNames, className = '',
 type Shown = { name: FileChange } | { left: DiffRow | null; right: DiffRow | null };
 
 function shownRows(file: FileChange, isSplit: boolean, hasName: boolean): Shown[] {
-  const rows: Shown[] = isSplit ? splitRows(file.rows) : file.rows.map((row) => (row.kind === 'removed' ? { left: row, right: null } : { left: null, right: row }));
+  const [first] = file.rows;
+  const own = first?.kind === 'hunk' && !first.text && file.rows[1]?.right === 1 ? file.rows.slice(1) : file.rows; // nothing is left out before line 1
+  const rows: Shown[] = isSplit ? splitRows(own) : own.map((row) => (row.kind === 'removed' ? { left: row, right: null } : { left: null, right: row }));
   return hasName ? [{ name: file }, ...rows] : rows;
 }
 

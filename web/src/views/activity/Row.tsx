@@ -4,7 +4,7 @@ import type { EventRow } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select } from '../../state/url';
 import { AgentName, Button } from '../../ui';
-import { replyOf } from './rows';
+import { lineOf } from './rows';
 
 const SIGNS = { info: '·', good: '✓', bad: '✗', wait: '◐' } as const;
 const TONES = { info: 'soft', good: 'good', bad: 'bad', wait: 'wait' } as const;
@@ -34,7 +34,7 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
           {SIGNS[row.level]}
         </span>
         <span className="feed-agent">{row.agent && <AgentName agent={row.agent} />}</span>
-        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{replyOf(row) || row.text || row.type}</span>
+        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{lineOf(row)}</span>
       </button>
       {isOpen && (
         <div className="feed-more">

@@ -81,6 +81,17 @@ export function replyOf(row: EventRow): string | null {
   return typeof result.text === 'string' ? (result.text.split('\n').find((line) => line.trim()) ?? '').trim() : null;
 }
 
+/** An event as one line. A question about a conflict ends with what to type in a terminal: that is left out. */
+export function lineOf(row: EventRow): string {
+  const { question, choices } = row.data;
+  if (row.type === 'ApprovalRequested' && typeof question === 'string' && Array.isArray(choices) && choices.length > 0) {
+    const begin = row.text.indexOf(question.slice(0, 20));
+    const lines = question.split('\n');
+    if (begin >= 0 && lines.length > 1) return `${row.text.slice(0, begin)}${lines.slice(0, -1).join(' ')}`;
+  }
+  return replyOf(row) || row.text || row.type;
+}
+
 /** One line a step: its end, or its start while it runs. */
 export function essential(rows: EventRow[]): EventRow[] {
   const ended = new Set<string>();

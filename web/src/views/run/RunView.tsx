@@ -182,7 +182,8 @@ function useWaiting(run: string, isAsked: boolean): InboxItem[] {
 /** Where the oldest of what waits is answered; null where it is on the screen. */
 function whereToAnswer(run: RunDetail, items: InboxItem[], address: Address): Partial<Address> | null {
   const [first] = items;
-  if (!first) return null;
+  if (run.waits_for_me === 0) return null;
+  if (!first) return { place: 'inbox' };
   if (first.kind !== 'conflict') return { place: 'inbox', params: { item: keyOf(first) } };
   const isThere = address.tab === 'changes' && address.params.view === 'conflicts';
   return isThere ? null : { run: run.id, tab: 'changes', params: { view: 'conflicts', approval: first.id } };
@@ -229,7 +230,9 @@ function Moments({ run, chosen, onChoose }: { run: RunDetail; chosen: string; on
   const { t } = useTranslation();
   const format = useFormat();
   const { data } = useTimeline(run.id);
-  const marks = (data?.marks ?? []).filter((mark) => mark.version < run.head).slice(-MOST_MOMENTS);
+  const ends = useRunRead<Page<EventRow>>(run.id, 'events', { type: 'SubtaskEnded', limit: MOST_MOMENTS });
+  const all = [...(data?.marks ?? []), ...(ends.data?.items ?? []).map((row) => ({ version: row.version, at: row.at, kind: 'end', text: `${row.agent} ${row.text}` }))];
+  const marks = all.filter((mark) => mark.version < run.head).sort((left, right) => left.version - right.version).slice(-MOST_MOMENTS);
   if (!marks.length) return null;
   return (
     <ul className="moments" aria-label={t('run.moments')}>
