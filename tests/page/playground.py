@@ -6,16 +6,21 @@ By hand: `python -m tests.page.playground FOLDER [PORT]` serves it until Ctrl-C.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
 
 from greenroom.testing import demo_run
 from greenroom.testing.demo_run import Message, ScriptedProvider, ScriptedTurn
@@ -40,11 +45,13 @@ PATIENCE_S: Final = 60.0
 
 
 class PlaygroundProvider(TeamProvider):
-    """Serves the turns of the demo's team, and those of its coder to an agent that works alone. `pace` may change."""
+    """Serves the turns of the demo's team, and those of its coder to an agent that works alone,
+    or the turns of `script` if it is set."""
 
     def __init__(self, root: Path, pace: float = 0.0) -> None:
         super().__init__(pace, root)
         self.half_done.set()
+        self.script: Sequence[ScriptedTurn] = ()
         self._coder = ScriptedProvider(pace)
         self._coder.half_done.set()
 
@@ -57,6 +64,8 @@ class PlaygroundProvider(TeamProvider):
         role = find_role("\n".join(str(message.get("content")) for message in messages))
         if role in TEAM_ROLES:
             return await super().choose_turn(messages, number)
+        if self.script:
+            return self.script[min(number, len(self.script) - 1)]
         return await self._coder.choose_turn(messages, number)
 
 
@@ -125,6 +134,33 @@ class Playground:
             text=True,
             check=False,
         )
+
+    def ask(self, path: str, **body: object) -> dict[str, Any]:
+        """Post to the API if there is a body, else read from it."""
+        token = json.loads((self.home / "server" / "access.json").read_text("utf-8"))["token"]
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        data = json.dumps(body).encode() if body else None
+        with urlopen(Request(f"{self.base_url}/api{path}", data, headers), timeout=PATIENCE_S) as answer:
+            return cast("dict[str, Any]", json.load(answer))
+
+    def wait_for_inbox(self, count: int, patience_s: float = PATIENCE_S) -> list[dict[str, Any]]:
+        """Return what waits for the person as soon as it is so many things."""
+        end = time.monotonic() + patience_s
+        while len(items := self.ask("/inbox")["items"]) < count:
+            assert time.monotonic() < end, items
+            time.sleep(0.1)
+        return cast("list[dict[str, Any]]", items)
+
+    def wait_for_state(self, run: str, *states: str) -> None:
+        """Wait until the run is in one of these states. What waits for the person meanwhile is allowed and accepted."""
+        end = time.monotonic() + PATIENCE_S
+        while self.ask(f"/runs/{run}")["state"] not in states:
+            for item in self.ask("/inbox")["items"]:
+                text = "accept" if item["kind"] == "conflict" else "yes"
+                with suppress(HTTPError):  # it was answered meanwhile
+                    self.ask(f"/runs/{item['run']}/inbox/{quote(item['id'], safe='')}", decision="approved", text=text)
+            assert time.monotonic() < end, self.ask(f"/runs/{run}")
+            time.sleep(0.2)
 
     def end(self, number: int = signal.SIGTERM) -> None:
         """End the server with a signal."""

@@ -95,6 +95,19 @@ def read_change(page: Page) -> None:
     expect(diff.locator(".blame")).to_contain_text("code-writer-1")
 
 
+def read_figures(page: Page, base_url: str, run: str) -> None:
+    """Read the integration report, and how well each profile works."""
+    page.get_by_role("tab", name="Report").click()
+    expect(page.locator(".report")).to_contain_text("Integration report")
+    expect(page.locator(".report")).to_contain_text("code-writer")
+    page.goto(f"{base_url}/costs")
+    table = page.get_by_role("region", name="How well each profile works")
+    heads = ["Profile", "Completed", "Failed", "Success", "Average time"]
+    expect(table.get_by_role("columnheader").filter(has_not_text="tokens")).to_contain_text(heads)
+    expect(table.get_by_role("row", name=re.compile("^code-writer"))).to_contain_text("100%")
+    page.goto(f"{base_url}/runs/{run}/changes")
+
+
 def press(page: Page, verb: str) -> None:
     """Press a verb of the change and confirm it."""
     actions = page.get_by_role("region", name="What to do with the change")
@@ -163,7 +176,7 @@ def playground(tmp_path: Path) -> Iterator[Playground]:
         yield playground
 
 
-@pytest.mark.req("MAS-37", "MAS-261", "RC-118", "RC-119")
+@pytest.mark.req("MAS-37", "MAS-261", "RC-118", "RC-119", "RC-120", "RC-121")
 def test_a_person_who_has_only_the_page_does_everything(playground: Playground, open_page: OpenPage) -> None:
     page = open_page(playground, expected="status of 422")
     plan_run(page)
@@ -171,6 +184,7 @@ def test_a_person_who_has_only_the_page_does_everything(playground: Playground, 
     answer_permission(page)
     settle_conflict(page)
     read_change(page)
+    read_figures(page, playground.base_url, run)
     check_folder(playground, applied=False)
     press(page, "Apply")
     check_folder(playground, applied=True)

@@ -1,0 +1,213 @@
+"""Every view of the page: empty, and on a run that waits for a person in two places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from greenroom.testing.demo_team import REQUEST, SPECIALISTS
+from tests.page.conftest import OpenPage
+from tests.page.playground import Playground, open_playground
+
+EMPTY: Final = {
+    "/": "No run yet",
+    "/inbox": "Nothing waits for you",
+    "/knowledge": "No memory yet",
+    "/knowledge?view=notes": "No run yet",
+    "/costs": "Nothing was spent yet",
+    "/runs/nowhere": "There is no run",
+}
+EMPTY_TABS: Final = {
+    "artifacts": "No artifact yet",
+    "messages": "No message yet",
+}
+
+
+@pytest.fixture(scope="module")
+def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+    """Serve a shop where agents ask before they write documentation."""
+    with open_playground(tmp_path_factory.mktemp("views"), pace=0.02) as playground:
+        playground.run("permissions", "add", "ask", "path", "docs/**")
+        playground.serve()
+        yield playground
+
+
+@pytest.fixture(scope="module")
+def run(playground: Playground) -> str:
+    """Start a team; return its run when a permission and a conflict wait for the person."""
+    plan = playground.ask("/plans", request=REQUEST)["text"]
+    started = playground.ask("/runs", request=REQUEST, plan=plan, confirm_checks=True)
+    playground.wait_for_inbox(2)
+    return str(started["id"])
+
+
+def choose(page: Page, name: str) -> None:
+    """Press a choice of a view."""
+    page.locator(".run-tab").get_by_role("button", name=name, exact=True).click()
+
+
+def rows_of(page: Page, name: str) -> Locator:
+    """Return the rows of a list."""
+    return page.get_by_role("region", name=name, exact=True).get_by_role("button")
+
+
+@pytest.mark.parametrize(("path", "title"), EMPTY.items())
+def test_an_empty_view_says_what_would_be_there(
+    playground: Playground, open_page: OpenPage, path: str, title: str
+) -> None:
+    page = open_page(playground, path, expected="status of 404")
+    expect(page.get_by_text(title).first).to_be_visible()
+
+
+@pytest.mark.parametrize(("path", "title"), EMPTY_TABS.items())
+def test_an_empty_tab_says_what_would_be_there(
+    playground: Playground, run: str, open_page: OpenPage, path: str, title: str
+) -> None:
+    page = open_page(playground, f"/runs/{run}/{path}", expected="status of 404")
+    expect(page.get_by_text(title)).to_be_visible()
+
+
+@pytest.mark.req("RC-119", "MAS-263")
+def test_the_plan_is_a_graph_and_a_gantt_with_one_selection(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/plan")
+    expect(page.locator(".run-header")).to_contain_text("waits")
+    node = page.locator(".react-flow__node").filter(has_text="code-writer-1")
+    expect(node.get_by_text("finished")).to_be_attached()
+    node.click()
+    expect(page).to_have_url(re.compile("sel=subtask:"))
+    inspector = page.get_by_role("complementary", name="Selection")
+    expect(inspector).to_contain_text("code-writer-1")
+    choose(page, "Gantt")
+    lanes = page.get_by_role("region", name="Agents over time")
+    for name in SPECIALISTS[:2]:
+        expect(lanes.get_by_role("button", name=re.compile(rf"^{name}-\d")).first).to_be_visible()
+    lanes.get_by_role("button", name=re.compile("^Model call")).first.dispatch_event("click")
+    expect(page).to_have_url(re.compile("sel=step:"))
+    expect(inspector).to_contain_text("You are")
+    page.keyboard.press("Escape")
+    expect(inspector).to_have_count(0)
+
+
+@pytest.mark.req("RC-118", "MAS-263")
+def test_the_activity_follows_the_tail_and_leads_to_the_step(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/activity", height=600)
+    feed = page.get_by_role("region", name="Activity")
+    playground.ask(f"/runs/{run}/messages", text="the first word", to="")
+    expect(feed.get_by_text("the first word").last).to_be_in_viewport()
+    feed.hover()
+    page.mouse.wheel(0, -2000)
+    playground.ask(f"/runs/{run}/messages", text="the second word", to="")
+    page.get_by_role("button", name=re.compile(r"^↓ \d+ new event")).click()
+    expect(feed.get_by_text("the second word").last).to_be_in_viewport()
+    page.get_by_label("Agent", exact=True).select_option("architect-1")
+    expect(feed.get_by_text("the second word")).to_have_count(0)
+    feed.get_by_role("button").filter(has_text="read_code").first.click()
+    feed.get_by_role("button", name="Show the step").first.click()
+    step = page.get_by_role("complementary", name="Selection")
+    expect(step).to_contain_text("csv.writer(out).writerows(rows)")
+
+
+def test_a_person_writes_to_an_agent(playground: Playground, run: str, open_page: OpenPage) -> None:
+    page = open_page(playground, f"/runs/{run}/messages")
+    entry = page.get_by_role("region", name="Write to the run as yourself")
+    entry.get_by_role("combobox").select_option("code-writer-2")
+    entry.get_by_role("textbox").fill("Keep the names short.")
+    entry.get_by_role("button", name="Send").click()
+    expect(entry.get_by_role("status")).to_contain_text("Sent to code-writer-2")
+
+
+def test_the_changes_of_an_open_run_have_a_diff_and_a_conflict(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/changes")
+    expect(page.get_by_role("region", name="Verdict")).to_contain_text("not over")
+    page.get_by_role("button", name=re.compile("to_json.py")).click()
+    expect(page.get_by_role("region", name="Diff of to_json.py")).to_contain_text("json.dumps")
+    choose(page, "Two columns")
+    expect(page.locator(".diff-split")).to_be_visible()
+    choose(page, "One column")
+    page.get_by_role("tab", name=re.compile("^Conflicts")).click()
+    expect(page.locator("figure.pane")).to_have_count(4)
+    expect(page.get_by_role("group", name="Decide this conflict").get_by_role("button")).to_have_count(6)
+
+
+@pytest.mark.req("MAS-263", "RC-118")
+def test_an_agent_shows_its_rights_and_its_steps_and_can_be_talked_to(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/agents")
+    rows_of(page, "Agents").filter(has_text="documentation-1").click()
+    inspector = page.get_by_role("complementary", name="Selection")
+    inspector.get_by_role("tab", name="Rights").click()
+    expect(inspector).to_contain_text("rewrite")
+    inspector.get_by_role("tab", name="History").click()
+    expect(inspector.locator(".step-row").first).to_be_visible()
+    inspector.get_by_role("tab", name="Talk").click()
+    inspector.get_by_label("Write to documentation-1 as yourself").fill("Write for beginners.")
+    inspector.get_by_role("button", name="Send").click()
+    expect(inspector.get_by_role("status")).to_contain_text("Sent to documentation-1")
+
+
+def test_the_costs_of_a_run_are_a_chart_and_a_table(playground: Playground, run: str, open_page: OpenPage) -> None:
+    page = open_page(playground, f"/runs/{run}/costs")
+    table = page.get_by_role("region", name="What was spent")
+    expect(table.get_by_role("row", name=re.compile("code-writer-1"))).to_contain_text("$")
+    expect(page.get_by_role("img", name=re.compile("^What was spent over time")).locator("canvas")).to_be_visible()
+    choose(page, "Model")
+    expect(table.get_by_role("row")).to_have_count(2)
+    expect(table).to_contain_text("scripted:coder")
+
+
+def test_the_log_is_searched_and_leads_to_a_version(playground: Playground, run: str, open_page: OpenPage) -> None:
+    page = open_page(playground, f"/runs/{run}/log")
+    rows = rows_of(page, "Log")
+    page.get_by_label("Search events").fill("to_xml.py")
+    expect(rows.filter(has_text="AgentAdded")).to_have_count(0)
+    expect(rows.filter(has_text="to_xml.py").first).to_be_visible()
+    rows.filter(has_text="to_xml.py").first.click()
+    expect(page.get_by_role("region", name="Data of the event")).to_contain_text("{")
+    page.get_by_role("button", name=re.compile("^See the run at version")).click()
+    expect(page.get_by_role("status").filter(has_text="You see version")).to_be_visible()
+
+
+def test_the_inbox_is_used_with_keys(playground: Playground, run: str, open_page: OpenPage) -> None:
+    page = open_page(playground, "/inbox")
+    assert run
+    cards = page.get_by_role("article")
+    expect(cards).to_have_count(2)
+    kinds = [cards.nth(place).get_attribute("aria-label") for place in range(2)]
+    assert sorted(map(str, kinds)) == ["Conflict", "Permission"]
+    for key in ("k", "j") if kinds[1] == "Permission" else ("j", "k"):
+        page.keyboard.press(key)
+    permission = page.get_by_role("article", name="Permission")
+    expect(permission).to_have_attribute("data-open", "true")
+    expect(permission.get_by_role("region", name="The exact call")).to_contain_text("docs/formats.md")
+    page.keyboard.press("d")
+    reason = permission.get_by_label("Reason for the agent (may be empty)")
+    expect(reason).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(reason).to_have_count(0)
+    permission.get_by_role("button", name="Allow always…").click()
+    expect(permission.get_by_label("This rule is written")).to_have_value(re.compile("^allow "))
+    permission.get_by_role("button", name="Back").click()
+    page.locator("h1").click()
+    page.keyboard.press("a")
+    expect(permission.get_by_role("status")).to_be_visible()
+
+
+def test_agents_tools_and_skills_are_listed(playground: Playground, open_page: OpenPage) -> None:
+    page = open_page(playground, "/agents")
+    expect(page.get_by_role("region", name="For new runs")).to_contain_text("coder")
+    page.get_by_role("tab", name="Tools").click()
+    page.get_by_label("Search tools").fill("rewrite")
+    expect(page.locator(".item").first).to_contain_text("rewrite")
+    page.goto(f"{playground.base_url}/knowledge?view=skills")
+    expect(page.get_by_role("main")).to_contain_text("No skill here")
