@@ -230,6 +230,11 @@ async def test_messages_timeline_and_bars(asker: Asker) -> None:
     assert sum(cast("int", bar["steps"]) for bar in lanes["ann"] if bar["kind"] in ("model", "tool")) == len(
         await asker.items("/agents/ann/steps")
     )
+    (plan,) = cast("list[dict[str, Rows]]", (await asker.get(f"{asker.run}/plan"))["stages"])
+    subtasks = {row["agent"]: row["id"] for row in plan["subtasks"]}
+    assert {agent: {bar["subtask"] for bar in lanes[agent]} for agent in ("ann", "bob")} == {
+        agent: {subtask} for agent, subtask in subtasks.items()
+    }
     assert await asker.items("/board") == []
 
 

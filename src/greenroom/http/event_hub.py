@@ -56,8 +56,8 @@ class TailRow:
         """Return the event's agent, and its row as JSON."""
         if language not in self.encoded:
             row = describe_row(self.run, self.state, self.stored, self.event, language)
-            data = msgspec.json.encode({**row, "data": msgspec.Raw(self.stored.data)})
-            self.encoded[language] = (row["agent"], data)
+            data = msgspec.json.encode({**row.model_dump(), "data": msgspec.Raw(self.stored.data)})
+            self.encoded[language] = (row.agent, data)
         return self.encoded[language]
 
 

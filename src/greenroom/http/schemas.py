@@ -13,6 +13,9 @@ RunState = Literal[
 ]
 Verb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo", "send"]
 VerdictState = Literal["verified", "failed", "unverified"]
+EventLevel = Literal["info", "good", "bad", "wait"]
+BarKind = Literal["model", "tool", "wait", "approval"]
+MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
@@ -317,7 +320,7 @@ class Plan(Fields):
 class Bar(Fields):
     """What an agent did from one time to another. Bars that are too short to see are one bar of several `steps`."""
 
-    kind: Literal["model", "tool", "wait", "approval"]
+    kind: BarKind
     begins: int
     ends: int | None
     step: str = ""
@@ -455,7 +458,7 @@ class Mark(Fields):
 
     version: int
     at: int
-    kind: Literal["approval", "failure", "conflict", "verdict", "person"]
+    kind: MarkKind
     text: str
 
 
@@ -480,7 +483,7 @@ class EventRow(Fields):
     subtask: str = ""
     step: str = ""
     text: str = ""
-    level: Literal["info", "good", "bad", "wait"] = "info"
+    level: EventLevel = "info"
     data: dict[str, object] = {}
 
 

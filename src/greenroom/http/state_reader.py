@@ -1,6 +1,6 @@
 """Reads the states of runs for the server: the newest one is folded on, past ones come from near checkpoints.
 
-An index of each run says when every event happened, and of which type and agent it is. It has 18 bytes per event and 44
+An index of each run says when every event happened, and of which type and agent it is. It has 22 bytes per event and 44
 per attempt, so that a page of a long run is found without reading those before it.
 """
 
@@ -12,8 +12,8 @@ from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from operator import add
-from typing import Final, Literal, NamedTuple, TypedDict, TypeVar
+from operator import add, attrgetter
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -32,7 +32,7 @@ from greenroom.core.state.events import Event
 from greenroom.core.state.reducer import reduce
 from greenroom.core.state.step import Step, StepEnded, StepQueued, StepStarted, rebuild_step
 from greenroom.core.state.team_state import EMPTY_STATE, TeamState
-from greenroom.http.schemas import EventRow
+from greenroom.http.schemas import EventLevel, EventRow
 
 MAX_RUNS: Final = 64
 """Runs whose newest state stays in memory."""
@@ -49,23 +49,6 @@ STEP_STARTS: Final = frozenset({"StepStarted"})
 MARK_LEVELS: Final[Mapping[str, EventLevel]] = {"✓": "good", "✗": "bad", "!": "bad", "?": "wait"}
 
 T = TypeVar("T")
-EventLevel = Literal["info", "good", "bad", "wait"]
-
-
-class EventFields(TypedDict):
-    """The fields of an `EventRow`, without its data."""
-
-    run: str
-    version: int
-    at: int
-    type: str
-    agent: str
-    subtask: str
-    step: str
-    text: str
-    level: EventLevel
-
-
 FAILED: Final = 1
 WITH_MODEL: Final = 2
 JUDGED: Final = 4
@@ -141,7 +124,8 @@ def read_subject(stored: StoredEvent) -> EventSubject:
 
 
 class IndexedEvent(NamedTuple):
-    """What the index knows about an event. `step` is the number of its agent's step, 0 if it is about none."""
+    """What the index knows about an event. `step` is the number of its agent's step, 0 if it is about none. `subtask`
+    is that of an attempt."""
 
     version: int
     at: int
@@ -149,6 +133,7 @@ class IndexedEvent(NamedTuple):
     agent: str
     step: int
     flags: int
+    subtask: str
 
 
 class AttemptSums:
@@ -184,11 +169,13 @@ class RunIndex:
         self._agent = array("I")
         self._step = array("I")
         self._flags = array("B")
+        self._subtask = array("I")
         self._kinds: dict[str, int] = {}
         self._agents: dict[str, int] = {}
         self._sums: dict[tuple[str, str], AttemptSums] = {}
         self._priced: dict[str, bool] = {}
         self._subtasks: dict[str, str] = {}
+        self._names: dict[str, int] = {}
         self.released: dict[str, int] = {}
 
     @property
@@ -210,6 +197,8 @@ class RunIndex:
         self._agent.append(self._agents.setdefault(agent, len(self._agents)))
         self._step.append(int(ordinal) if ordinal.isdigit() else 0)
         self._flags.append(flags)
+        subtask = self._subtasks.get(fields.step_id, "")
+        self._subtask.append(self._names.setdefault(subtask, len(self._names)))
         match stored.type:
             case "WaitReleased":
                 self.released[fields.waiting_id] = stored.at
@@ -218,19 +207,20 @@ class RunIndex:
             case "StepStarted" if fields.terms is not None and (fields.terms.effect == "model" or fields.terms.model):
                 self._priced[fields.step_id] = fields.terms.priced
             case "StepEnded" | "StepInterrupted":
-                self._add_attempt(stored, fields, agent)
+                self._add_attempt(stored, fields, agent, subtask)
             case "TeamForked":
                 for sums in self._sums.values():
                     sums.forget_costs(stored.version)
             case _:
                 pass
 
-    def _add_attempt(self, stored: StoredEvent, fields: EventSubject, agent: str) -> None:
+    def _add_attempt(self, stored: StoredEvent, fields: EventSubject, agent: str, subtask: str) -> None:
         """Add what an attempt spent to the sums of its agent and its subtask."""
         spent, usage = fields.spent or _Spent(), fields.result.usage if fields.result is not None else None
         priced, is_end = self._priced.pop(fields.step_id, None), stored.type == "StepEnded"
         is_unpriced = priced is not None and spent.tokens > 0 and not is_priced(usage, priced=priced)
-        subtask = self._subtasks.pop(fields.step_id, "") if is_end else self._subtasks.get(fields.step_id, "")
+        if is_end:
+            self._subtasks.pop(fields.step_id, None)
         for key in (("agent", agent), ("subtask", subtask)) if subtask else (("agent", agent),):
             sums = self._sums.get(key) or self._sums.setdefault(key, AttemptSums())
             sums.add(stored.version, is_end, max(spent.money, 0), max(spent.tokens, 0), priced is not None, is_unpriced)
@@ -260,14 +250,14 @@ class RunIndex:
         if (types and not codes) or (agent and agent not in self._agents):
             return
         wanted, kinds, agents = self._agents[agent] if agent else -1, list(self._kinds), list(self._agents)
+        names = list(self._names)
         for version in versions:
             place = version - 1
             kind, member = self._kind[place], self._agent[place]
             if (codes and kind not in codes) or wanted not in (-1, member) or step not in (0, self._step[place]):
                 continue
-            yield IndexedEvent(
-                version, self._at[place], kinds[kind], agents[member], self._step[place], self._flags[place]
-            )
+            figures = self._step[place], self._flags[place], names[self._subtask[place]]
+            yield IndexedEvent(version, self._at[place], kinds[kind], agents[member], *figures)
 
     def sum_costs(self, kind: Literal["agent", "subtask"], name: str, last: int) -> tuple[int, CostSum]:
         """Return the ended steps of an agent or a subtask up to a version, and their cost."""
@@ -318,7 +308,7 @@ class StateReader:
     async def _read_past(self, run: TeamId, at: int) -> TeamState:
         """Return a past state, from the nearest state before it that is in memory or in the log."""
         checkpoints = self._past.setdefault(run, [])
-        near = max((state for state in checkpoints if state.version <= at), key=_version_of, default=None)
+        near = max((state for state in checkpoints if state.version <= at), key=attrgetter("version"), default=None)
         if near is None or at - near.version > MAX_FOLD or at > self._newest[run].version:
             state = await self._runtime.state(run, at)
         else:
@@ -355,21 +345,16 @@ class StateReader:
         """Return the events at these versions, in their order, as lines in a language."""
         if not versions:
             return []
-        state, wanted, rows = await self._read_before(run, versions[0]), set(versions), list[EventRow]()
+        state = await self.read(run, versions[0] - 1) if versions[0] > 1 else EMPTY_STATE
+        wanted, rows = set(versions), list[EventRow]()
         async for page in self._runtime.log.read(run, versions[0] - 1, versions[-1]):
             for stored in page:
                 event = decode_event(stored)
                 if stored.version in wanted:
-                    rows.append(
-                        EventRow(
-                            **describe_row(run, state, stored, event, language), data=dict(decode_data(stored.data))
-                        )
-                    )
+                    row = describe_row(run, state, stored, event, language)
+                    rows.append(row.model_copy(update={"data": decode_data(stored.data)}))
                 state = reduce(state, event)
         return rows
-
-    async def _read_before(self, run: TeamId, version: int) -> TeamState:
-        return EMPTY_STATE if version <= 1 else await self.read(run, version - 1)
 
     async def find_step(self, run: TeamId, name: StepId, at: int) -> Step | None:
         """Return a step as it was at a version, open or ended; None if there was none."""
@@ -385,38 +370,34 @@ class StateReader:
 
     async def read_steps(self, run: TeamId, ends: Sequence[IndexedEvent]) -> list[Step]:
         """Return the steps that these events ended, in the same order, with the start of their last attempt."""
-        index, log = await self.index(run), self._runtime.log
-        stored_ends = {
-            stored.version: decode_event(stored) for stored in await log.pick(run, [row.version for row in ends])
-        }
-        queued = [event.queued for event in stored_ends.values() if isinstance(event, StepEnded)]
-        stored_begins = {stored.version: decode_event(stored) for stored in await log.pick(run, queued)}
-        started = {
-            row.version: next(
-                index.rows_back(last=row.version, types=STEP_STARTS, agent=row.agent, step=row.step), None
-            )
+        index, steps = await self.index(run), list[Step]()
+        found = {
+            row.version: index.rows_back(last=row.version, types=STEP_STARTS, agent=row.agent, step=row.step)
             for row in ends
         }
-        wanted = [row.version for row in started.values() if row is not None]
-        stored_starts = {stored.version: decode_event(stored) for stored in await log.pick(run, wanted)}
-        steps = []
+        started = {end: next((row.version for row in rows), 0) for end, rows in found.items()}
+        events = await self._pick(run, [*started, *started.values()])
+        queued = [event.queued for event in events.values() if isinstance(event, StepEnded)]
+        events |= await self._pick(run, queued)
         for row in ends:
-            end = stored_ends.get(row.version)
-            begin = stored_begins.get(end.queued) if isinstance(end, StepEnded) else None
+            end, start = events.get(row.version), events.get(started[row.version])
+            begin = events.get(end.queued) if isinstance(end, StepEnded) else None
             if isinstance(end, StepEnded) and isinstance(begin, StepQueued):
-                step, begun = rebuild_step(begin, end, row.version), started[row.version]
-                start = stored_starts.get(begun.version) if begun is not None else None
-                steps.append(
-                    evolve(step, started_at=start.at, terms=start.terms) if isinstance(start, StepStarted) else step
-                )
+                step = rebuild_step(begin, end, row.version)
+                if isinstance(start, StepStarted):
+                    step = evolve(step, started_at=start.at, terms=start.terms)
+                steps.append(step)
         return steps
 
+    async def _pick(self, run: TeamId, versions: Sequence[int]) -> dict[int, Event]:
+        picked = await self._runtime.log.pick(run, [version for version in versions if version])
+        return {stored.version: decode_event(stored) for stored in picked}
 
-def describe_row(run: TeamId, state: TeamState, stored: StoredEvent, event: Event, language: str) -> EventFields:
-    """Return the fields of an event's row without its data. `state` is the state before it."""
+
+def describe_row(run: TeamId, state: TeamState, stored: StoredEvent, event: Event, language: str) -> EventRow:
+    """Return the row of an event, without its data. `state` is the state before it."""
     summary, subject = describe_event(state, event, language), read_subject(stored)
-    level: EventLevel = "bad" if subject.state == "failed" else MARK_LEVELS.get(summary.mark, "info")
-    return EventFields(
+    return EventRow(
         run=run,
         version=stored.version,
         at=stored.at,
@@ -425,12 +406,8 @@ def describe_row(run: TeamId, state: TeamState, stored: StoredEvent, event: Even
         subtask=find_subtask_name(state, event),
         step=subject.step,
         text=summary.text,
-        level=level,
+        level="bad" if subject.state == "failed" else MARK_LEVELS.get(summary.mark, "info"),
     )
-
-
-def _version_of(state: TeamState) -> int:
-    return state.version
 
 
 def _keep(cache: OrderedDict[TeamId, T], run: TeamId, value: T, size: int = MAX_RUNS) -> None:

@@ -24,7 +24,7 @@ from greenroom.core.state.mas_format import MasData, format_agent, format_stage,
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page, read_cursor
-from greenroom.http.routes.runs import read_stages, read_tasks
+from greenroom.http.routes.runs import read_ended, read_stages, read_tasks
 from greenroom.http.state_reader import STEP_ENDS, STEP_STARTS
 
 MAX_STATES: Final = 2_000
@@ -122,7 +122,8 @@ def show_step(step: steps.Step) -> schemas.Step:
     """Return a step in one line."""
     spent, usage = step.spent, (step.result or {}).get("usage")
     is_known = spent != NOTHING and (not spent.tokens or is_priced(usage, priced=not step.terms or step.terms.priced))
-    return schemas.Step(
+    return schemas.Step.make(
+        step,
         id=step.step_id,
         agent=step.agent_id,
         task=step.task_id,
@@ -131,14 +132,8 @@ def show_step(step: steps.Step) -> schemas.Step:
         executor=step.work.executor,
         intention=step.work.intention,
         text=step_words(step, current_language().partition("-")[0]),
-        state=step.state,
-        attempt=step.attempt,
-        queued_at=step.queued_at,
-        started_at=step.started_at,
-        ended_at=step.ended_at,
         cost=spent.money / MILLIONTHS_PER_DOLLAR if is_known else None,
         tokens=spent.tokens,
-        error=step.error,
     )
 
 
@@ -218,18 +213,16 @@ async def list_messages(
 
 
 def _show_message(version: int, message: messages.Message, answered_at: int | None) -> schemas.Message:
-    return schemas.Message(
+    return schemas.Message.make(
+        message,
         id=message.message_id,
         version=version,
         sender=message.sender_id,
         receivers=list(message.receiver),
         text=message.message,
-        kind=message.kind,
-        need_reply=message.need_reply,
         waits=bool(message.waiting),
         answers=(message.return_waiting_id or "").rpartition(":")[0],
         group=message.group or "",
-        sent_at=message.sent_at,
         answered_at=answered_at,
     )
 
@@ -253,9 +246,7 @@ async def list_board(
 
 async def read_notes(context: ServerContext, state: TeamState) -> list[Note]:
     """Return the notes of a run at a version, oldest first."""
-    rows = await context.runtime.log.read_archive(state.team.team_id, "note", limit=MAX_STATES)
-    records = [decode_archived(row) for row in rows if row.version <= state.version]
-    return [note for note in records if isinstance(note, Note)]
+    return await read_ended(context, state, "note", Note)
 
 
 @router.get("/states")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
@@ -17,10 +17,9 @@ from greenroom.core.ports.codec import decode_data
 from greenroom.core.ports.log import StoredEvent
 from greenroom.http.context import MAX_NUMBER, At, Context, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.event_hub import Subscription
-from greenroom.http.schemas import Bar, Bucket, EventRow, Gantt, Lane, Mark, Page, Timeline
+from greenroom.http.schemas import Bar, BarKind, Bucket, EventRow, Gantt, Lane, Mark, MarkKind, Page, Timeline
 from greenroom.http.state_reader import FAILED, WAITING, WITH_MODEL, IndexedEvent, RunIndex
 
-MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 MAX_SPAN: Final = 3_000
 """Events that one page reads at most. A page of rare events may have fewer rows and still a next one."""
 
@@ -38,7 +37,6 @@ MARK_KINDS: Final[Mapping[str, MarkKind]] = {
     "StepEnded": "failure",
     "TaskEnded": "verdict",
 }
-BarKind = Literal["model", "tool", "wait", "approval"]
 SLOTS: Final = {
     "StepStarted": ("step", True),
     "StepEnded": ("step", False),
@@ -202,6 +200,7 @@ class _Span:
     ends: int | None
     kind: BarKind
     step: int
+    subtask: str
     steps: int = 1
 
 
@@ -216,7 +215,7 @@ def _collect_bars(index: RunIndex, last: int) -> dict[str, list[_Span]]:
             begun.pop(key).ends = row.at
         elif is_beginning and (slot != "wait" or row.flags & WAITING):
             kind: BarKind = "model" if row.flags & WITH_MODEL else SLOT_KINDS[slot]
-            begun[key] = _Span(row.at, None, kind, 0 if slot == "wait" else row.step)
+            begun[key] = _Span(row.at, None, kind, 0 if slot == "wait" else row.step, row.subtask)
             spans.append(begun[key])
     return lanes
 
@@ -231,13 +230,14 @@ def _merge_bars(agent: str, spans: Sequence[_Span], smallest: int, now: int) -> 
             continue
         longest = max(before, span, key=lambda part: (part.ends or now) - part.begins)
         ends = max(before.ends, span.ends)
-        merged[-1] = _Span(before.begins, ends, longest.kind, longest.step, before.steps + 1)
+        merged[-1] = _Span(before.begins, ends, longest.kind, longest.step, longest.subtask, before.steps + 1)
     return [
         Bar(
             kind=span.kind,
             begins=span.begins,
             ends=span.ends,
             step=f"{agent}#{span.step}" if span.step else "",
+            subtask=span.subtask,
             steps=span.steps,
         )
         for span in merged

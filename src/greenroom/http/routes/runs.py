@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 from graphlib import TopologicalSorter
 from importlib.metadata import version
-from typing import Final
+from typing import Final, TypeVar
 
 from fastapi import APIRouter
 
@@ -25,6 +25,7 @@ from greenroom.core.base.records import to_full_dict
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.state import stage as stages
+from greenroom.core.state.archive import ArchiveKind
 from greenroom.core.state.message import Message
 from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
@@ -34,8 +35,10 @@ from greenroom.http.state_reader import JUDGED, RunIndex
 from greenroom.runs.verdict import VerdictState, find_verdict
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS
 
-MAX_ENDED: Final = 1_000
-"""Ended stages and tasks that one answer holds."""
+MAX_ENDED: Final = 2_000
+"""Ended stages, tasks and notes that one answer holds."""
+
+T = TypeVar("T")
 
 router = APIRouter(tags=["runs"])
 
@@ -109,19 +112,22 @@ async def find_info(context: ServerContext, run: TeamId) -> StreamInfo:
     return next(info for info in await context.runtime.log.streams() if info.stream == run)
 
 
+async def read_ended(context: ServerContext, state: TeamState, kind: ArchiveKind, type_: type[T]) -> list[T]:
+    """Return the records of a kind that have left the state at its version, oldest first."""
+    rows = await context.runtime.log.read_archive(state.team.team_id, kind, limit=MAX_ENDED)
+    records = [decode_archived(row) for row in rows if row.version <= state.version]
+    return [record for record in records if isinstance(record, type_)]
+
+
 async def read_tasks(context: ServerContext, state: TeamState) -> list[Task]:
     """Return the tasks of a run at a version, oldest first."""
-    rows = await context.runtime.log.read_archive(state.team.team_id, "task", limit=MAX_ENDED)
-    ended = [decode_archived(row) for row in rows if row.version <= state.version]
-    tasks = (*(task for task in ended if isinstance(task, Task)), *state.tasks.values())
+    tasks = [*await read_ended(context, state, "task", Task), *state.tasks.values()]
     return sorted(tasks, key=lambda task: (len(task.task_id), task.task_id))
 
 
 async def read_stages(context: ServerContext, state: TeamState) -> list[stages.Stage]:
     """Return the stages of a run at a version, oldest first."""
-    rows = await context.runtime.log.read_archive(state.team.team_id, "stage", limit=MAX_ENDED)
-    ended = [decode_archived(row) for row in rows if row.version <= state.version]
-    known = (*(stage for stage in ended if isinstance(stage, stages.Stage)), *state.stages.values())
+    known = [*await read_ended(context, state, "stage", stages.Stage), *state.stages.values()]
     return sorted(known, key=lambda stage: (len(stage.stage_id), stage.stage_id))
 
 
