@@ -8,9 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
+from fastapi import FastAPI
 
 from greenroom.app.capability_factories import make_capability_factories
 from greenroom.app.context import AppContext
@@ -19,6 +21,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.core.base.ids import TeamId
 from greenroom.core.state.approval import ApprovalRequested
+from greenroom.core.state.task import TaskEnded
 from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
 from greenroom.http.server import create_app, make_context
@@ -54,6 +57,7 @@ class Desk:
     """One process of a server, and a person's requests to it."""
 
     context: ServerContext
+    app: FastAPI
     client: httpx2.AsyncClient
     model: ScriptedModel
 
@@ -93,6 +97,24 @@ class Desk:
                     return items[0]
         raise AssertionError("the run asks nothing")
 
+    async def answer(self, item: Json, status: int = 200, **body: object) -> Json:
+        """Answer an item of the inbox."""
+        return await self.post(f"/runs/{item['run']}/inbox/{quote(item['id'], safe='')}", status, **body)
+
+    async def allow(self, run: TeamId, until: str = "") -> Json | None:
+        """Allow what a run asks until it asks for something of a kind. Return that, or None when the run has ended."""
+        async with asyncio.timeout(90):
+            async for entry in self.runtime.events(run, follow=True):
+                if isinstance(entry.event, TaskEnded):
+                    await self.rest(run)
+                    return None
+                for item in await self.list_open(run) if isinstance(entry.event, ApprovalRequested) else ():
+                    if item["kind"] == until:
+                        return item
+                    body: Json = {"scope": "run"} if item["kind"] == "permission" else {"text": "yes"}
+                    await self.answer(item, **body)
+        raise AssertionError("the run does not end")
+
     async def list_open(self, run: TeamId) -> list[Json]:
         """Return what waits for a person in a run."""
         return [item for item in (await self.get("/inbox"))["items"] if item["run"] == run]
@@ -113,9 +135,8 @@ async def open_desk(cues: Iterable[Cue], monkeypatch: pytest.MonkeyPatch) -> Asy
     transport, token = httpx2.ASGITransport(app=server), {"Authorization": f"Bearer {access.token}"}
     async with httpx2.AsyncClient(transport=transport, base_url=f"http://127.0.0.1:{PORT}", headers=token) as client:
         try:
-            yield Desk(context=context, client=client, model=model)
+            yield Desk(context=context, app=server, client=client, model=model)
         finally:
-            await context.hub.close()
             await context.hub.close()
             await context.host.close()
             await app.runtime.close()

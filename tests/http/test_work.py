@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.http.desk import Desk, Json, call, coder, enter_shop, open_desk, write_test
+from tests.http.desk import call, coder, enter_shop, open_desk, write_test
 
 
 @pytest.fixture
@@ -17,17 +17,12 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return enter_shop(tmp_path, monkeypatch)
 
 
-async def answer(desk: Desk, item: Json, status: int = 200, **body: object) -> Json:
-    """Answer an item of the inbox."""
-    return await desk.post(f"/runs/{item['run']}/inbox/{quote(item['id'], safe='')}", status, **body)
-
-
 async def test_a_run_is_started_verified_applied_and_undone(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_desk(coder(write_test()), monkeypatch) as desk:
         run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
         item = await desk.ask(run)
         assert (item["kind"], item["tool"], item["agent"]) == ("permission", "deliver", "coder")
-        await answer(desk, item, scope="run")
+        await desk.answer(item, scope="run")
         await desk.rest(run)
         change = await desk.get(f"/runs/{run}/change")
         assert (change["state"], change["verdict"]) == ("ready", "verified")
@@ -75,7 +70,7 @@ async def test_of_two_answers_the_first_counts_and_the_other_is_told(
         won = "yes" if answers[0].status_code == 200 else "no"
         assert late["message"] == f"A person on the page answered first: {won}."
         await desk.rest(run)
-        assert (await answer(desk, item, 409))["code"] == "answered_elsewhere"
+        assert (await desk.answer(item, 409))["code"] == "answered_elsewhere"
 
 
 async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
@@ -90,9 +85,9 @@ async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
         assert (item["kind"], item["tool"], item["files"]) == ("permission", "rewrite", ["AGENTS.md"])
         assert json.loads(item["call"]) == {"file": "AGENTS.md", "content": "# Notes\n"}
         assert item["diff"] == "--- /dev/null\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+# Notes\n"
-        bad = await answer(desk, item, 400, scope="always", rule="allow nothing")
+        bad = await desk.answer(item, 400, scope="always", rule="allow nothing")
         assert bad["code"] == "invalid_rule"
-        await answer(desk, item, decision="denied", text="Leave it.")
+        await desk.answer(item, decision="denied", text="Leave it.")
         await desk.rest(run)
         denied = [step for step in await desk.context.app.steps(run) if step.work.executor == "rewrite"]
         assert [step.error for step in denied] == ["Denied by the person. Leave it."]

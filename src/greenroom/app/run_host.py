@@ -99,6 +99,7 @@ class RunHost:
         self._app = app
         self._file = RecordFile(home_folder(app.home) / HOSTED_FILE, HostedRuns, "hosted.content", "hosted.unreadable")
         self._hosted: dict[TeamId, asyncio.Task[None]] = {}
+        self._woken: set[TeamId] = set()
         self._listeners: list[HostedListener] = []
 
     def is_hosting(self, team: TeamId) -> bool:
@@ -122,6 +123,7 @@ class RunHost:
         """Run a team here until it is at rest. Raise `RefusedError` for a run of another folder, and `RunsElsewhere` if
         another process runs it."""
         if team in self._hosted:
+            self._woken.add(team)
             return
         self.check_folder((await self._app.runtime.state(team)).team)
         try:
@@ -141,6 +143,7 @@ class RunHost:
 
     async def wake(self, team: TeamId) -> bool:
         """Start a run again that has work, waits for no person and is run by no process. Return whether it runs."""
+        self._woken.add(team)
         if team in self._hosted or await self._app.runtime.log.holder(team) is not None:
             return True
         state = await self._app.runtime.state(team)
@@ -172,14 +175,14 @@ class RunHost:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _follow(self, team: TeamId, host: TeamHost) -> None:
-        runtime = self._app.runtime
+        runtime, is_stopped = self._app.runtime, False
         try:
             while True:
                 unsubscribe = host.watch(partial(self._publish, team))
                 await work_until_settled(runtime, host, team)
                 unsubscribe()
                 await runtime.stop(team)
-                if not await self._has_work(team):  # an answer can come while it stops
+                if is_stopped := await self._is_at_rest(team):
                     break
                 host = await runtime.start(team)
             self._remember(team, is_hosted=False)
@@ -188,8 +191,18 @@ class RunHost:
             logging.getLogger(__name__).log(level, "%s stopped: %s", team, error)
             self._remember(team, is_hosted=False)
         finally:
-            await runtime.stop(team)
+            if not is_stopped:
+                await runtime.stop(team)
             del self._hosted[team]
+
+    async def _is_at_rest(self, team: TeamId) -> bool:
+        """Whether a run that was stopped has nothing to do. Until this returns, an answer can come."""
+        while True:
+            self._woken.discard(team)
+            if await self._has_work(team):
+                return False
+            if team not in self._woken:
+                return True
 
     async def _has_work(self, team: TeamId) -> bool:
         """Whether a task goes on by itself, as far as its log says."""

@@ -13,6 +13,7 @@ from greenroom.app.cost import TeamCosts
 from greenroom.app.messages import translate
 from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
+from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
 from greenroom.http.event_hub import EventHub
@@ -39,6 +40,7 @@ class ServerContext:
     hub: EventHub
     rows: dict[TeamId, tuple[object, Run]] = field(default_factory=dict)
     costs: dict[TeamId, TeamCosts] = field(default_factory=dict)
+    planned: dict[str, Amounts] = field(default_factory=dict)  # what planning a request took, until its run starts
 
 
 def _find_context(request: Request) -> ServerContext:

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+REQUEST: Final = "add a JSON export, with tests"
+PLAN: Final = f"""request = "{REQUEST}"
+
+[[subtasks]]
+id = "export"
+agent = "code-writer"
+writes = ["export.py"]
+"""
 
 
 class Input(BaseModel):
     """The base of what is taken. An unknown field is refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class RunInput(Input):
+class RunInput(
+    Input,
+    json_schema_extra={
+        "examples": [
+            {"request": REQUEST, "confirm_checks": True},
+            {"request": REQUEST, "plan": PLAN, "cost_limit": 2.0},
+        ]
+    },
+):
     """A new run. With `plan`, the text of a confirmed plan, a team does it; else one agent.
 
     With `confirm_checks`, the person approves the checks that the proposal showed.
@@ -31,7 +48,7 @@ class RunInput(Input):
     time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
 
 
-class PlanInput(Input):
+class PlanInput(Input, json_schema_extra={"examples": [{"request": REQUEST}, {"text": PLAN}]}):
     """A request to plan, or the edited text of a plan to check."""
 
     request: str = Field("", max_length=20_000)
@@ -39,7 +56,12 @@ class PlanInput(Input):
     model: str = Field("", max_length=200)
 
 
-class VerbInput(Input):
+class VerbInput(
+    Input,
+    json_schema_extra={
+        "examples": [{}, {"message": "Add a JSON export"}, {"version": 12}, {"branch": "export"}, {"cost_limit": 3.0}]
+    },
+):
     """What some verbs need: the version of a fork, the branch, the message of the commit, or a text.
 
     With `now`, a pause interrupts steps. With `force`, work that is not applied is discarded, or an undo makes a new
@@ -56,7 +78,7 @@ class VerbInput(Input):
     time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
 
 
-class MessageInput(Input):
+class MessageInput(Input, json_schema_extra={"examples": [{"text": "Keep the old format too.", "to": "coder"}]}):
     """A message of the person to an agent, or to all that work on the run. `answers` names the message it replies to.
 
     `sender` is one of an organisation's people, if there are several.
@@ -68,7 +90,16 @@ class MessageInput(Input):
     sender: str = Field("", max_length=200)
 
 
-class AnswerInput(Input):
+class AnswerInput(
+    Input,
+    json_schema_extra={
+        "examples": [
+            {"decision": "approved", "scope": "once"},
+            {"decision": "denied", "text": "Leave it."},
+            {"text": "left"},
+        ]
+    },
+):
     """An answer. A question, a plan and a conflict take `text`; a permission takes `decision` and its `scope`."""
 
     decision: Literal["approved", "denied"] = "approved"

@@ -19,7 +19,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from greenroom.app.context import AppContext
 from greenroom.app.messages import translate
@@ -31,12 +31,22 @@ from greenroom.http.context import ServerContext
 from greenroom.http.event_hub import EventHub
 from greenroom.http.routes import agents, changes, events, knowledge, runs, work
 from greenroom.http.schemas import Problem
-from greenroom.http.security import Guard
+from greenroom.http.security import READS, Guard
 from greenroom.http.state_reader import StateReader
 
 PAGE: Final = Path(str(files("greenroom.http"))) / "page"
 ROUTERS: Final = (runs.router, events.router, agents.router, work.router, changes.router, knowledge.router)
 ERROR_STATUSES: Final = (400, 401, 403, 404, 409, 413, 415, 422, 429, 503)
+LOGINS: Final = {
+    "token": {"type": "http", "scheme": "bearer", "description": "The token in `server/access.json` of the home."},
+    "cookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "greenroom-PORT",
+        "description": "`GET /login?code=CODE`, the link that `greenroom serve` prints, sets it once. PORT is the "
+        "server's. A write with it has to come from the page itself.",
+    },
+}
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -54,6 +64,12 @@ class GuardedApi(FastAPI):
     """An app behind the guard, which sees every request first and every answer last."""
 
     guard: Callable[[ASGIApp], ASGIApp]
+
+    def openapi(self) -> dict[str, object]:
+        """Return the description of the API, with the two ways to log in, which the guard checks."""
+        described: dict[str, object] = super().openapi()
+        cast("dict[str, object]", described["components"])["securitySchemes"] = LOGINS
+        return described | {"security": [{name: []} for name in LOGINS]}
 
     def build_middleware_stack(self) -> ASGIApp:
         """Build the app, with the guard around all of it."""
@@ -76,11 +92,10 @@ def create_app(context: ServerContext, access: AccessFile, port: int, *, page: P
     for kind in (GreenroomError, TimeoutError, RequestValidationError, HTTPException, Exception):
         server.add_exception_handler(kind, _report_error)
 
-    @server.get("/{path:path}", include_in_schema=False)
-    async def show_page(path: str) -> Response:
-        """Send a file of the page. Every other address outside /api is one of the page's own."""
-        return _send_file(page, path)
+    async def show_page(scope: Scope, receive: Receive, send: Send) -> None:
+        await _find_file(page, scope)(scope, receive, send)
 
+    server.router.default = show_page
     return server
 
 
@@ -171,9 +186,13 @@ class Server:
             await self._context.host.close()
 
 
-def _send_file(page: Path, path: str) -> Response:
+def _find_file(page: Path, scope: Scope) -> Response:
+    """Return a file of the page. Every other address outside /api is one of the page's own."""
+    path = str(scope["path"]).removeprefix("/")
     if path == "api" or path.startswith("api/"):
         raise HTTPException(404)
+    if scope["method"] not in READS:
+        raise HTTPException(405, headers={"Allow": "GET, HEAD"})
     file = (page / path).resolve()
     if not (file.is_relative_to(page.resolve()) and file.is_file()):
         if path.startswith("assets/"):
@@ -191,7 +210,8 @@ async def _report_error(_: Request, error: Exception) -> JSONResponse:
     status, problem = describe_error(error)
     if status >= 500 and not isinstance(error, WorldFault | TimeoutError):
         logging.getLogger(__name__).error("A request failed", exc_info=error)
-    return JSONResponse(problem.model_dump(), status_code=status)
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return JSONResponse(problem.model_dump(), status, headers)
 
 
 def describe_error(error: Exception) -> tuple[int, Problem]:

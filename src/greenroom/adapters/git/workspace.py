@@ -232,8 +232,8 @@ class GitWorkspace:
         tree = await write_tree_with(repository, tip, select_states(changes, after=True))
         return await write_commit(repository, tree, tip, make_message("Restore some files", {"base": base}))
 
-    async def list_kept_runs(self) -> Sequence[RetainedRun]:
-        return await self._list_kept(f"{REF_ROOT}/")
+    async def list_kept_runs(self, run: str = "") -> Sequence[RetainedRun]:
+        return await self._list_kept(f"{REF_ROOT}/{escape_name(run)}/" if run else f"{REF_ROOT}/")
 
     async def _list_kept(self, prefix: str) -> list[RetainedRun]:
         """Return what is kept for each run below a prefix of refs."""

@@ -267,7 +267,7 @@ async def delete_kept_run(kept_run: KeptRun, *, discard: bool) -> bool:
 async def describe_losses(root: Path, run: str) -> tuple[str, ...]:
     """Describe what forgetting a run would lose: unapplied work, and the ability to undo an applied change."""
     files = [text for entry in await list_run_worktrees(run) for text in describe_uncommitted(entry)]
-    kept_entries = [entry for entry in await (await open_workspace(root)).list_kept_runs() if entry.run == run]
+    kept_entries = await (await open_workspace(root)).list_kept_runs(run)
     commits = [translate("change.loses_commit", text=text) for entry in kept_entries for text in entry.unapplied]
     return (
         *commits,

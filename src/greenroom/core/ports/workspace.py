@@ -358,8 +358,8 @@ class Workspace(Protocol):
     async def restore_paths(self, tip: str, base: str, paths: Sequence[str]) -> str:
         """Return a commit like `tip` with these files as in `base`, or removed if `base` lacks them."""
 
-    async def list_kept_runs(self) -> Sequence[RetainedRun]:
-        """Return what is kept of each run."""
+    async def list_kept_runs(self, run: str = "") -> Sequence[RetainedRun]:
+        """Return what is kept of each run, or of one."""
 
     async def measure(self, run: str) -> int:
         """Return the bytes in the repository that only Greenroom's refs of this run keep."""

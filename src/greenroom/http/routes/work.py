@@ -58,7 +58,8 @@ from greenroom.app.teams.start import create_planned_run
 from greenroom.app.toolset.pipeline import CallPreview, preview_call
 from greenroom.app.toolset.policy import normalise_rule
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.core.base.errors import GreenroomError, RefusedError, StoreFault, WorldFault, make_refusal
+from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.errors import GreenroomError, RefusedError, WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.draft import CLIENT, SYSTEM
@@ -68,7 +69,6 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
-from greenroom.http.event_hub import can_wait
 from greenroom.http.routes.changes import change_run
 from greenroom.http.routes.runs import list_letters, make_row
 from greenroom.runs.workspace import RunFlags
@@ -91,6 +91,7 @@ async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Prop
         proposal = analyst.assess(make_parser(analyst)(body.text))
     else:
         proposal = await analyst.propose(body.request)
+        context.planned[body.request] = context.planned.get(body.request, NOTHING).plus(analyst.spent)
     left_out = describe_left_out(list_untrusted(app, app.root))
     checks = plan_project_checks(app.root, sandboxed=app.may_run_checks).unapproved
     return _make_proposal(
@@ -141,14 +142,16 @@ async def start_run(context: Context, body: inputs.RunInput) -> schemas.Run:
     )
     if body.confirm_checks:
         _save_checks(context)
+    spent = context.planned.get(body.request, NOTHING)
     if body.plan:
         notes = list[str]()
         analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=caps.limits)
         plan = analyst.assess(make_parser(analyst)(body.plan)).plan
         await _prepare_folder(app.root)
-        team = await create_planned_run(app, analyst, plan, caps.limits, wanted)
+        team = await create_planned_run(app, analyst, plan, caps.limits.minus(spent), wanted)
     else:
-        team = await _create_single(context, body, caps, wanted)
+        team = await _create_single(context, body, caps, wanted, spent)
+    context.planned.pop(body.request, None)
     await context.host.start(team)
     return await _read_row(context, team)
 
@@ -167,7 +170,7 @@ async def _prepare_folder(root: Path) -> None:
 
 
 async def _create_single(
-    context: ServerContext, body: inputs.RunInput, caps: LimitSettings, wanted: RunFlags
+    context: ServerContext, body: inputs.RunInput, caps: LimitSettings, wanted: RunFlags, spent: Amounts
 ) -> TeamId:
     """Create the run of one agent. A question gets no worktree and no tool that writes."""
     app, notes = context.app, list[str]()
@@ -189,7 +192,7 @@ async def _create_single(
             text,
             typed=body.request,
             media=media,
-            limits=caps.limits,
+            limits=caps.limits.minus(spent),
             setup=setup,
             wanted=wanted,
         )
@@ -198,7 +201,7 @@ async def _create_single(
         (name, evolve(spec, tools=tuple(tool for tool in spec.tools if tool not in writing)))
         for name, spec in plan.participants.members
     )
-    participants, limits = evolve(plan.participants, members=members), caps.limits
+    participants, limits = evolve(plan.participants, members=members), caps.limits.minus(spent)
     return await create_single_task_team(
         app.runtime, RUN, participants, text, typed=body.request, media=media, limits=limits, wanted=wanted
     )
@@ -261,14 +264,11 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
     """List what waits for a person in all runs, oldest first."""
     items, toolbox = list[schemas.InboxItem](), None
     for info in await context.runtime.log.streams():
-        if not can_wait(info):
+        row = await make_row(context, info) if info.head.version else None
+        if row is None or not row.waits_for_me:
             continue
-        try:
-            state = await context.runtime.state(TeamId(info.stream))
-        except StoreFault:
-            continue  # the list of runs says that it is damaged
-        title = next((task.name for task in state.tasks.values()), state.team.name)
-        base = {"run": info.stream, "run_title": title, "is_running": info.owner is not None}
+        state = await context.reader.read(TeamId(row.id))  # what hosts it can be behind its log
+        base = {"run": row.id, "run_title": row.title, "is_running": row.owner is not None}
         for approval in pending_approvals(state):
             toolbox = toolbox or context.app.toolbox()
             preview = await _preview(context, state, approval, toolbox)
@@ -344,7 +344,7 @@ async def _read_as_agent(context: ServerContext, state: TeamState, step: Step, p
 @router.post("/runs/{run}/inbox/{item}")
 async def answer_item(context: Context, run: RunPath, item: str, body: inputs.AnswerInput) -> schemas.VerbResult:
     """Answer what waits for a person. Of two answers the first one counts, and the second is refused."""
-    state = await context.runtime.state(run)
+    state = await context.reader.read(run)
     approval = state.approvals.get(ApprovalId(item))
     if approval is None and MessageId(item) in state.mail:
         letter = state.mail[MessageId(item)]
