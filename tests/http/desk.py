@@ -108,12 +108,18 @@ class Desk:
                 if isinstance(entry.event, TaskEnded):
                     await self.rest(run)
                     return None
-                for item in await self.list_open(run) if isinstance(entry.event, ApprovalRequested) else ():
-                    if item["kind"] == until:
-                        return item
-                    body: Json = {"scope": "run"} if item["kind"] == "permission" else {"text": "yes"}
-                    await self.answer(item, **body)
+                found = await self._allow_open(run, until) if isinstance(entry.event, ApprovalRequested) else None
+                if found is not None:
+                    return found
         raise AssertionError("the run does not end")
+
+    async def _allow_open(self, run: TeamId, until: str) -> Json | None:
+        for item in await self.list_open(run):
+            if item["kind"] == until:
+                return item
+            body: Json = {"scope": "run"} if item["kind"] == "permission" else {"text": "yes"}
+            await self.answer(item, **body)
+        return None
 
     async def list_open(self, run: TeamId) -> list[Json]:
         """Return what waits for a person in a run."""
