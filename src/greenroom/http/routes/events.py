@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -184,6 +185,10 @@ def _describe_mark(stored: StoredEvent) -> str:
 async def read_gantt(context: Context, run: RunPath, at: At = None) -> Gantt:
     """Show what each agent did when. Bars that are too short to see are one bar."""
     index, head = await context.reader.index_at(run, at)
+    return await asyncio.to_thread(_draw_gantt, index, head)  # a long run takes a while; streams go on meanwhile
+
+
+def _draw_gantt(index: RunIndex, head: int) -> Gantt:
     begins, ends = index.time_of(1), index.time_of(head)
     lanes = _collect_bars(index, head)
     per_lane = min(MAX_BARS, max(MIN_BARS, MAX_ALL_BARS // max(len(lanes), 1)))
