@@ -2,16 +2,17 @@
 
 `python -m tools.screenshots [FOLDER]` runs a team with the scripted model and fills `.go/screenshots`, which git
 ignores.
-`--readme` also writes the two pictures of the README.
+`--readme` takes one look only, and writes the two pictures of the README.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -30,23 +31,27 @@ LOOKS: Final[tuple[Look, ...]] = (
     *((f"{name}-zh", *size, False, True) for name, size in SIZES.items()),
 )
 BREAKING: Final = (
+    ScriptedTurn("", "read_code", {"file": "export.py"}),
     ScriptedTurn("", "rewrite", {"file": "export.py", "content": "def export(rows, out):\n    raise SystemExit\n"}),
     ScriptedTurn("", "finish", {"status": "done", "summary": "It is done.", "files": ["export.py"]}),
 )
 QUIET_MS: Final = 700
+READY: Final = """() => document.querySelector('main h1') && !document.querySelector('.skeleton')
+  && document.querySelector('main').innerText.length > 60
+  && (!document.querySelector('.timeline') || document.querySelector('.timeline-canvas'))"""
 
 
 class Camera:
     """One page for each look, all signed in."""
 
-    def __init__(self, browser: Browser, playground: Playground, folder: Path) -> None:
+    def __init__(self, browser: Browser, playground: Playground, folder: Path, looks: Sequence[Look]) -> None:
         self._folder, self._base = folder, playground.base_url
         first = browser.new_context()
         first.new_page().goto(playground.link)
         state = first.storage_state()
         first.close()
         self.pages = dict[str, Page]()
-        for name, width, height, dark, zh in LOOKS:
+        for name, width, height, dark, zh in looks:
             context = browser.new_context(
                 viewport={"width": width, "height": height},
                 color_scheme="dark" if dark else "light",
@@ -63,10 +68,11 @@ class Camera:
             if path:
                 page.goto(self._base + path)
             page.wait_for_timeout(QUIET_MS)
+            page.wait_for_function(READY)
             page.screenshot(path=self._folder / f"{name}-{look}.png")
 
 
-def take_all(folder: Path) -> None:
+def take_all(folder: Path, looks: Sequence[Look]) -> None:
     """Run a team and take its pictures."""
     folder.mkdir(parents=True, exist_ok=True)
     arguments = ["--no-sandbox"] if os.getuid() == 0 else []
@@ -78,7 +84,7 @@ def take_all(folder: Path) -> None:
         playground.run("permissions", "add", "ask", "path", "docs/**")
         playground.serve()
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
-        camera = Camera(browser, playground, folder)
+        camera = Camera(browser, playground, folder, looks)
         camera.shoot("empty-start", "/")
         plan = playground.ask("/plans", request=REQUEST)["text"]
         run = playground.ask("/runs", request=REQUEST, plan=plan, confirm_checks=True)["id"]
@@ -101,20 +107,16 @@ def take_all(folder: Path) -> None:
         camera.shoot("costs-place", "/costs")
         playground.end(signal.SIGKILL)
         for page in camera.pages.values():
-            page.wait_for_timeout(400)
+            page.locator(".band.bad").wait_for()
         camera.shoot("lost-connection")
         browser.close()
 
 
-def compress(source: Path, target: Path) -> None:
-    """Write a picture with a palette of 256 colours."""
-    subprocess.run(("convert", source, "-colors", "128", "-depth", "8", f"PNG8:{target}"), check=True)
-
-
 if __name__ == "__main__":
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    is_short = "--readme" in sys.argv
     place = Path(words[0]) if words else ROOT / ".go" / "screenshots"
-    take_all(place)
-    if "--readme" in sys.argv:
-        compress(place / "waiting-plan-1440-light.png", ROOT / "docs" / "page-plan.png")
-        compress(place / "verified-change-1440-light.png", ROOT / "docs" / "page-changes.png")
+    take_all(place, LOOKS[:1] if is_short else LOOKS)
+    if is_short:
+        shutil.copy(place / "waiting-plan-1440-light.png", ROOT / "docs" / "page-plan.png")
+        shutil.copy(place / "verified-change-1440-light.png", ROOT / "docs" / "page-changes.png")
