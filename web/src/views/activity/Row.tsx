@@ -4,7 +4,7 @@ import type { EventRow } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select } from '../../state/url';
 import { AgentName, Button } from '../../ui';
-import { lineOf } from './rows';
+import { levelOf, lineOf } from './rows';
 
 const SIGNS = { info: '·', good: '✓', bad: '✗', wait: '◐' } as const;
 const TONES = { info: 'soft', good: 'good', bad: 'bad', wait: 'wait' } as const;
@@ -16,22 +16,23 @@ const toggled = new Map<string, boolean>();
 export const Row = memo(function Row({ row }: { row: EventRow }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const level = levelOf(row);
   const key = `${row.run}:${row.version}`;
   const entries = Object.entries(row.data).filter(([name, value]) => name !== 'at' && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0));
   const hasMore = entries.length > 0 || row.step !== '';
-  const [isOpen, setOpen] = useState(toggled.get(key) ?? (row.level === 'bad' && hasMore));
+  const [isOpen, setOpen] = useState(toggled.get(key) ?? (level === 'bad' && hasMore));
   const toggle = () => {
     toggled.set(key, !isOpen);
     setOpen(!isOpen);
   };
   return (
-    <div className={`feed-row level-${row.level}`}>
+    <div className={`feed-row level-${level}`}>
       <button type="button" className="feed-line" data-item aria-expanded={hasMore ? isOpen : undefined} onClick={hasMore ? toggle : undefined}>
         <time className="num soft" dateTime={new Date(row.at).toISOString()} title={`${format.absolute(row.at)} · ${t('run.version', { version: format.number(row.version) })}`}>
           {format.clock(row.at)}
         </time>
-        <span className={`tone-${TONES[row.level]}`} aria-hidden="true">
-          {SIGNS[row.level]}
+        <span className={`tone-${TONES[level]}`} aria-hidden="true">
+          {SIGNS[level]}
         </span>
         <span className="feed-agent">{row.agent && <AgentName agent={row.agent} />}</span>
         <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{lineOf(row)}</span>

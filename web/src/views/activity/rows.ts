@@ -81,6 +81,12 @@ export function replyOf(row: EventRow): string | null {
   return typeof result.text === 'string' ? (result.text.split('\n').find((line) => line.trim()) ?? '').trim() : null;
 }
 
+/** Arguments in JSON and the diff behind an edit are in what a row opens. */
+const plain = (text: string) => text.replace(/ \{".*?…(?= →|$)/, '').replace(/ → \{".*$/, '').replace(/(?<=\.) @@ .*$/, '');
+
+/** A pause is what a person or a limit wanted, no failure. */
+export const levelOf = (row: EventRow): EventRow['level'] => (row.type === 'TeamPaused' ? 'wait' : row.level);
+
 /** An event as one line. A question about a conflict ends with what to type in a terminal: that is left out. */
 export function lineOf(row: EventRow): string {
   const { question, choices } = row.data;
@@ -89,12 +95,12 @@ export function lineOf(row: EventRow): string {
     const lines = question.split('\n');
     if (begin >= 0 && lines.length > 1) return `${row.text.slice(0, begin)}${lines.slice(0, -1).join(' ')}`;
   }
-  return replyOf(row) || row.text || row.type;
+  return replyOf(row) || plain(row.text) || row.type;
 }
 
 /** One line a step: its end, or its start while it runs. */
 export function essential(rows: EventRow[]): EventRow[] {
   const ended = new Set<string>();
   for (const row of rows) if (row.type === 'StepEnded') ended.add(row.step);
-  return rows.filter((row) => row.level === 'bad' || (row.text !== '' && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
+  return rows.filter((row) => levelOf(row) === 'bad' || (row.text !== '' && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
 }

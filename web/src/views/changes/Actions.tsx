@@ -51,7 +51,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
               <span className="soft grow action-why">{past || main.why || t(`ask.${main.verb}`)}</span>
             </div>
             {verb.data && (
-              <div className={`band ${verb.data.done ? '' : 'bad'}`} role="status">
+              <div className={`band ${verb.data.done ? 'done' : 'bad'}`} role="status">
                 <span className="grow">
                   {verb.data.message} {verb.data.hint}
                   {verb.data.clashes.length > 0 && <code> {verb.data.clashes.join(', ')}</code>}

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { useRunRead } from '../../api/queries';
-import type { BlameLine, Change, ChangedFile, FileDiff, Page } from '../../api/types';
+import type { BlameLine, Change, ChangedFile, FileDiff, Page, Plan } from '../../api/types';
 import { select, setParam, useAddress } from '../../state/url';
 import { AgentName, agentClass, Button, Empty, Loaded, VirtualList } from '../../ui';
 import { DiffSwitch, DiffView } from '../../ui/diff/DiffView';
@@ -107,20 +107,22 @@ function OneFile({ run, path, isFresh }: { run: string; path: string; isFresh: b
           agentOf={(at) => written.get(at)?.agent ?? ''}
           onLine={(at) => setLine(at === line ? null : at)}
           openLine={line}
-          detail={line !== null && <Blame line={line} known={written.get(line)} isKnown={blame.data !== undefined} />}
+          detail={line !== null && <Blame run={run} line={line} known={written.get(line)} isKnown={blame.data !== undefined} />}
         />
       )}
     </Loaded>
   );
 }
 
-function Blame({ line, known, isKnown }: { line: number; known: BlameLine | undefined; isKnown: boolean }) {
+function Blame({ run, line, known, isKnown }: { run: string; line: number; known: BlameLine | undefined; isKnown: boolean }) {
   const { t } = useTranslation();
+  const plan = useRunRead<Plan>(run, 'plan', {}, Boolean(known?.subtask)).data;
+  const name = plan?.stages.flatMap((stage) => stage.subtasks).find((subtask) => subtask.id === known?.subtask)?.title;
   if (!known?.agent) return <p className="blame soft">{t(isKnown ? 'changes.notByRun' : 'ui.loading', { line })}</p>;
   return (
     <div className="blame">
       <AgentName agent={known.agent} />
-      {known.subtask && <span className="soft">{known.subtask}</span>}
+      {known.subtask && <span className="soft">{name}</span>}
       <span className="grow">{known.message}</span>
       <code className="soft">{known.commit.slice(0, 10)}</code>
       {known.step && <Button onClick={() => select(`step:${known.step}`)}>{t('changes.openStep')}</Button>}

@@ -51,20 +51,21 @@ function Now({ agent }: { agent: AgentDetail }) {
   const { t } = useTranslation();
   const { at } = useAddress();
   const format = useFormat();
+  const others = agent.waits_on.filter((name) => name !== 'person');
   return (
     <div className="stack">
       <p>
-        {agent.now || t(agent.waits_on.length ? 'agents.waitsOn' : 'agents.nothingNow', { names: format.list(agent.waits_on) })}{' '}
+        {agent.now || t(agent.waits_on.length ? 'agents.waitsOn' : 'agents.nothingNow', { names: format.list(agent.waits_on.map((name) => (name === 'person' ? t('plan.you') : name))) })}{' '}
         {at === null && agent.since !== null && (agent.state === 'working' || agent.state === 'waiting') && (
           <span className="soft">
             <Duration from={agent.since} to={null} />
           </span>
         )}
       </p>
-      {agent.waits_on.length > 0 && (
+      {others.length > 0 && (
         <p className="row wrap">
           <span className="tone-wait">◐ {t('agents.waitsFor')}</span>
-          {agent.waits_on.map((name) => (
+          {others.map((name) => (
             <Button key={name} look="quiet" onClick={() => select(`agent:${name}`)}>
               <AgentName agent={name} />
             </Button>

@@ -210,7 +210,7 @@ function VerbSays({ result, onClose }: { result: VerbResult; onClose: () => void
   const { t } = useTranslation();
   const { run } = result;
   return (
-    <div className={`band ${result.done ? '' : 'bad'}`} role="status">
+    <div className={`band ${result.done ? 'done' : 'bad'}`} role="status">
       <span className="grow">
         {result.message} {result.hint}
         {result.clashes.length > 0 && <code> {result.clashes.join(', ')}</code>}
@@ -231,7 +231,7 @@ function Moments({ run, chosen, onChoose }: { run: RunDetail; chosen: string; on
   const format = useFormat();
   const { data } = useTimeline(run.id);
   const ends = useRunRead<Page<EventRow>>(run.id, 'events', { type: 'SubtaskEnded', limit: MOST_MOMENTS });
-  const all = [...(data?.marks ?? []), ...(ends.data?.items ?? []).map((row) => ({ version: row.version, at: row.at, kind: 'end', text: `${row.agent} ${row.text}` }))];
+  const all = [...(data?.marks ?? []).filter((mark) => !mark.text.startsWith('{')), ...(ends.data?.items ?? []).map((row) => ({ version: row.version, at: row.at, kind: 'end', text: `${row.agent} ${row.text}` }))];
   const marks = all.filter((mark) => mark.version < run.head).sort((left, right) => left.version - right.version).slice(-MOST_MOMENTS);
   if (!marks.length) return null;
   return (

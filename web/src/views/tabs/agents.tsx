@@ -85,7 +85,7 @@ function Member({ row, isOn, isClosed, onToggle }: { row: Branch; isOn: boolean;
         <StateSign state={agent.state} />
       </span>
       <span className="member-now">
-        <span className="cut">{agent.now || (agent.waits_on.length > 0 ? t('agents.waitsOn', { names: format.list(agent.waits_on) }) : '')}</span>
+        <span className="cut">{agent.now || (agent.waits_on.length > 0 ? t('agents.waitsOn', { names: format.list(agent.waits_on.map((name) => (name === 'person' ? t('plan.you') : name))) }) : '')}</span>
         {at === null && agent.since !== null && agent.state !== 'idle' && agent.state !== 'retired' && (
           <span className="soft">
             <Duration from={agent.since} to={null} />
