@@ -6,7 +6,13 @@ export interface Page<T> {
   total: number | null;
 }
 
+export type BarKind = 'model' | 'tool' | 'wait' | 'approval';
+
+export type EventLevel = 'info' | 'good' | 'bad' | 'wait';
+
 export type InboxKind = 'permission' | 'question' | 'plan' | 'confirmation' | 'conflict' | 'message';
+
+export type MarkKind = 'approval' | 'failure' | 'conflict' | 'verdict' | 'person';
 
 export type RunState = 'working' | 'waiting' | 'paused' | 'limit' | 'provider' | 'idle' | 'stopped' | 'finished' | 'failed' | 'cancelled' | 'damaged';
 
@@ -104,7 +110,7 @@ export interface ArtifactDetail {
 export interface Bar {
   begins: number;
   ends: number | null;
-  kind: 'model' | 'tool' | 'wait' | 'approval';
+  kind: BarKind;
   step: string;
   steps: number;
   subtask: string;
@@ -212,7 +218,7 @@ export interface EventRow {
   agent: string;
   at: number;
   data: Record<string, unknown>;
-  level: 'info' | 'good' | 'bad' | 'wait';
+  level: EventLevel;
   run: string;
   step: string;
   subtask: string;
@@ -278,7 +284,7 @@ export interface LiveText {
 /** A moment worth a look. */
 export interface Mark {
   at: number;
-  kind: 'approval' | 'failure' | 'conflict' | 'verdict' | 'person';
+  kind: MarkKind;
   text: string;
   version: number;
 }

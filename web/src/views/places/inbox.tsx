@@ -57,7 +57,8 @@ function Cards({ items, total }: { items: InboxItem[]; total: number }) {
     async (input: AnswerInput) => {
       try {
         const result = await answer(entry.item.run, entry.item.id, input);
-        settle(entry.item, [result.message, result.hint].filter(Boolean).join(' ') || t('inbox.answered'));
+        const own = [t(input.decision === 'denied' ? 'inbox.youDenied' : input.decision === 'approved' ? 'inbox.youAllowed' : 'inbox.answered'), input.text ? `“${input.text}”` : ''].filter(Boolean).join(' ');
+        settle(entry.item, [result.message, result.hint].filter(Boolean).join(' ') || own);
       } catch (error) {
         if (!(error instanceof ProblemError) || error.problem.code !== 'answered_elsewhere') throw error;
         settle(entry.item, error.problem.message);
