@@ -48,6 +48,20 @@ async def test_a_login_link_works_once(site: Site) -> None:
     assert (await site.client.get("/api/session")).status_code == 401
 
 
+async def test_a_used_link_leads_a_browser_to_the_page_and_gives_it_nothing(site: Site) -> None:
+    code = site.access.make_code()
+    await site.client.get("/login", params={"code": code})
+    site.client.cookies.clear()
+    answer = await site.client.get("/login", params={"code": code}, headers={"Accept": "text/html,*/*"})
+    assert (answer.status_code, answer.headers["location"], "set-cookie" in answer.headers) == (303, "/", False)
+    assert (await site.client.get("/api/session")).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/%00", "/assets/%00", f"/{'x' * 300}", f"/assets/{'x' * 5_000}"])
+async def test_an_address_that_no_file_can_have_is_not_found(site: Site, path: str) -> None:
+    assert (await site.client.get(path)).status_code == 404
+
+
 async def test_a_login_link_ends_after_ten_minutes(site: Site) -> None:
     code = site.access.make_code()
     site.clock.seconds += CODE_LIFETIME_S + 1

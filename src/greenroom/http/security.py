@@ -158,8 +158,9 @@ class Guard:
             return _refuse(429, "too_many_requests")
         codes = parse_qs(bytes(scope["query_string"]).decode("ascii", "replace")).get("code", [])
         session = self._access.start_session(codes[0]) if len(codes) == 1 else None
-        if session is None:
-            return _refuse(401, "wrong_code")
+        if session is None:  # the page says what to do, or shows the runs to a browser that is logged in
+            is_browser = "text/html" in HTTPConnection(scope).headers.get("accept", "")
+            return RedirectResponse("/", 303) if is_browser else _refuse(401, "wrong_code")
         answer = RedirectResponse("/", 303)
         answer.set_cookie(self._cookie, session, max_age=SESSION_LIFETIME_S, httponly=True, samesite="strict", path="/")
         return answer

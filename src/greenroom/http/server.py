@@ -6,6 +6,7 @@ import asyncio
 import errno
 import fcntl
 import logging
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -117,6 +118,7 @@ class Server:
         self._access.open()
         self._socket: socket.socket | None = None
         self._name = "127.0.0.1"
+        self.folder = app.root
         self._lock: BinaryIO | None = None
         self.port = 0
 
@@ -149,12 +151,18 @@ class Server:
         return True
 
     def _take_lock(self) -> bool:
-        """Take the lock of the server of this home at this port. Return False if another process has it."""
-        self._lock = (self._access.path.parent / f"{self.port}.lock").open("ab")
+        """Take the lock of the server of this home at this port. If another process has it, learn its folder and return
+        False."""
+        self._lock = (self._access.path.parent / f"{self.port}.lock").open("a+b")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
+            self._lock.seek(0)
+            self.folder = Path(os.fsdecode(self._lock.read()))
             return False
+        self._lock.truncate(0)
+        self._lock.write(os.fsencode(self.folder))
+        self._lock.flush()
         return True
 
     def make_link(self) -> str:
@@ -193,8 +201,12 @@ def _find_file(page: Path, scope: Scope) -> Response:
         raise HTTPException(404)
     if scope["method"] not in READS:
         raise HTTPException(405, headers={"Allow": "GET, HEAD"})
-    file = (page / path).resolve()
-    if not (file.is_relative_to(page.resolve()) and file.is_file()):
+    try:
+        file = (page / path).resolve()
+        is_found = file.is_relative_to(page.resolve()) and file.is_file()
+    except (OSError, ValueError):  # no file can have such a name
+        raise HTTPException(404) from None
+    if not is_found:
         if path.startswith("assets/"):
             raise HTTPException(404)
         file = page / "index.html"

@@ -51,7 +51,9 @@ async def serve(
     cli.out.begin(link=link, port=server.port)
     (cli.out.show if cli.setup.quiet else cli.progress.note)(translate("server.link", link=link))
     if not is_first:
-        cli.progress.note(translate("server.already_served"))
+        key = "server.already_served" if server.folder == cli.app.root else "server.serves_other_folder"
+        command = render_command(cli, "serve", "--port", "0")
+        cli.progress.note(translate(key, folder=server.folder, here=cli.app.root, command=command))
     if not no_open and cli.is_attended and _has_browser():
         await asyncio.to_thread(webbrowser.open, link)
     if is_first:
