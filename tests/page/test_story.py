@@ -52,8 +52,7 @@ def start_run(page: Page) -> str:
 
 def answer_permission(page: Page) -> None:
     """Allow the one call that asks."""
-    expect(page.get_by_role("link", name="waits for you")).to_be_visible()
-    page.get_by_role("link", name=re.compile("^Inbox")).click()
+    page.get_by_role("link", name="Inbox Waiting for you").click()
     card = page.get_by_role("article", name="Permission")
     expect(card).to_contain_text("docs/formats.md")
     card.get_by_role("button", name="Allow once").click()
