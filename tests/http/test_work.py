@@ -9,6 +9,9 @@ from urllib.parse import quote
 
 import pytest
 
+from greenroom.core.base.ids import TeamId
+from greenroom.testing.scripted import Cue
+from tests.app.teams.play import Gate, GatedModel, git
 from tests.http.desk import call, coder, enter_shop, open_desk, write_test
 
 
@@ -91,3 +94,44 @@ async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
         await desk.rest(run)
         denied = [step for step in await desk.context.app.steps(run) if step.work.executor == "rewrite"]
         assert [step.error for step in denied] == ["Denied by the person. Leave it."]
+
+
+async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_discarded(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, finish = Gate(), call("finish", status="done", summary="It adds a test.")
+    monkeypatch.setattr(GatedModel, "gates", {("coder", 2): gate})
+    script = [Cue(agent="coder", turn=1, reply=write_test()), Cue(agent="coder", reply=finish)]
+    async with open_desk(script, monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
+        await asyncio.wait_for(gate.is_reached.wait(), 60)
+        await desk.post(f"/runs/{run}/pause", now=True)
+        gate.is_open.set()
+        await desk.rest(run)
+        paused = await desk.get(f"/runs/{run}")
+        assert paused["state"] == "paused"
+        assert (await desk.post(f"/runs/{run}/pause", 409))["code"] == "not_now"
+        await desk.post(f"/runs/{run}/messages", text="Name it well.")
+        await desk.post(f"/runs/{run}/resume")
+        assert await desk.allow(run) is None
+        assert "Name it well." in str(desk.model.requests[-1].messages)
+        detail = await desk.get(f"/runs/{run}")
+        assert (detail["state"], detail["verdict"]) == ("finished", "verified")
+        branched = await desk.post(f"/runs/{run}/branch", branch="empty-cart")
+        assert branched["commit"] == git(shop, "rev-parse", "empty-cart")
+        assert git(shop, "show", "empty-cart:tests/test_empty.py").startswith("import unittest")
+        assert git(shop, "status", "--porcelain") == ""
+        copy = (await desk.post(f"/runs/{run}/fork", version=10))["run"]
+        assert (await desk.get(f"/runs/{copy}"))["head"] == 11, "and one event says what it is a fork of"
+        await desk.post(f"/runs/{copy}/cancel")
+        assert (await desk.get(f"/runs/{copy}"))["state"] == "cancelled"
+        assert (await desk.post(f"/runs/{run}/rewind", 400))["code"] == "invalid_version"
+        again = TeamId((await desk.post(f"/runs/{run}/rewind", version=paused["head"], message="Once more."))["run"])
+        assert again not in (run, copy)
+        assert await desk.allow(again) is None
+        assert "Once more." in str(desk.model.requests[-1].messages)
+        assert (await desk.get(f"/runs/{again}/change"))["verdict"] == "verified"
+        assert (await desk.post(f"/runs/{run}/discard", 409))["code"] == "not_sure"
+        assert (await desk.get(f"/runs/{run}/change"))["state"] == "ready"
+        await desk.post(f"/runs/{run}/discard", force=True)
+        assert (await desk.get(f"/runs/{run}/change"))["state"] == "discarded"

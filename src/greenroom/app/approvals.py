@@ -57,10 +57,7 @@ def is_conflict(state: TeamState, approval: Approval) -> bool:
 def describe_asker(state: TeamState, approval: Approval) -> str:
     """Return which agent of a team run asks, and for which subtask; empty for other runs."""
     step = state.steps.get(approval.step_id)
-    stage = state.stages.get(step.stage_id) if step is not None and step.stage_id is not None else None
-    subtask = (
-        stage.find_subtask(step.subtask_id) if stage is not None and step is not None and step.subtask_id else None
-    )
+    subtask = state.find_subtask(step) if step is not None else None
     if state.team.kit != TEAM_RUN or subtask is None:
         return ""
     name, title = subtask.name, remove_control_characters(subtask.title)

@@ -105,8 +105,7 @@ def parse_report(said: str) -> SubtaskReport:
 
 def find_subtask(state: TeamState, step: Step) -> Subtask:
     """Return the subtask that a step belongs to."""
-    stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
-    found = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+    found = state.find_subtask(step)
     if found is None:
         raise Bug(f"The step {step.step_id} belongs to no open subtask.")
     return found

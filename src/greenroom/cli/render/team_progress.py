@@ -362,8 +362,7 @@ class TeamView(RunView):
         result, state = step.result or {}, self._history.state
         keys = {SENT_BACK_KEY: "team_view.sent_back", PUT_OFF_KEY: "team_view.put_off"}
         key = next((keys[name] for name in keys if name in result), None)
-        stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
-        subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+        subtask = state.find_subtask(step)
         if key is None or subtask is None or self._is_silent:
             return
         why = shorten(describe_merge_faults(result), MAX_REASON_CHARS)

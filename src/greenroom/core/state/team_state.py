@@ -34,7 +34,7 @@ from greenroom.core.state.budget import Budget
 from greenroom.core.state.knowledge import Artifact, BoardValue, Memory, Note
 from greenroom.core.state.message import ConversationGroup, Message, Wait
 from greenroom.core.state.spec import AgentSpec
-from greenroom.core.state.stage import Stage
+from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
 from greenroom.core.state.task import Task
 from greenroom.core.state.team import Team
@@ -95,6 +95,11 @@ class TeamState:
         return next(
             (self.stages[name] for name in self.tasks[task].stages if self.stages[name].state == "running"), None
         )
+
+    def find_subtask(self, step: Step) -> Subtask | None:
+        """Return the subtask that a step belongs to, or None."""
+        stage = self.stages.get(step.stage_id) if step.stage_id is not None else None
+        return stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
 
     def budgets_of(self, task: TaskId, agent: AgentId) -> tuple[BudgetId, ...]:
         """Return the budgets that a step of this agent in this task counts against."""

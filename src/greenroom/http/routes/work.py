@@ -282,8 +282,7 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
 def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> schemas.InboxItem:
     step = state.steps[approval.step_id]
     kind, arguments = find_kind(state, approval), dict(step.work.instruction_content or {})
-    stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
-    subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+    subtask = state.find_subtask(step)
     is_call = kind == "permission"
     return schemas.InboxItem.make(
         approval,
@@ -334,8 +333,7 @@ async def _read_as_agent(context: ServerContext, state: TeamState, step: Step, p
     if state.team.kit not in CHANGING_RUNS:
         return FolderReader(Path(state.team.workspace)).read(path)
     change = await find_change(state.team, context.app.steps)
-    stage = state.stages.get(step.stage_id) if step.stage_id is not None else None
-    subtask = stage.find_subtask(step.subtask_id) if stage is not None and step.subtask_id is not None else None
+    subtask = state.find_subtask(step)
     part = await find_subtask_change(change, context.app.steps, subtask.name) if subtask is not None else None
     change = part or change
     return await change.workspace.read(change.tip, path)
