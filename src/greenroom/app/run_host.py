@@ -17,7 +17,7 @@ import msgspec
 from greenroom.app.approvals import pending_approvals
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
-from greenroom.app.conversation.chat import fail_idle_tasks
+from greenroom.app.conversation.chat import work_until_settled
 from greenroom.app.library.run_result import REFUSING_FACTORIES
 from greenroom.app.messages import translate
 from greenroom.app.organisation.phrases import ORGANISATION_KIT
@@ -38,30 +38,12 @@ from greenroom.core.state.task import TaskEnded
 from greenroom.core.state.team import Team
 from greenroom.core.state.team_state import TeamState
 
-SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
 HOSTED_FILE: Final = "server/hosted.json"
 
 CANCEL_TIMEOUT_S: Final = 20.0
 """How long to wait for cancelled steps to end before reporting that they still run."""
 
 HostedListener: TypeAlias = Callable[[TeamId, Step, LiveEvent], None]
-
-
-async def work_until_settled(runtime: Runtime, host: TeamHost, team: TeamId) -> tuple[TaskId, ...]:
-    """Wait until every task of a team that runs here, including new ones, has ended or is at rest; return all."""
-    tasks = tuple(host.state.tasks)
-    while True:
-        for task in tasks:
-            await runtime.wait(team, task)
-        tasks = tuple(dict.fromkeys((*tasks, *host.state.tasks)))
-        statuses = [await runtime.status(team, task) for task in tasks]
-        is_at_rest = all(status.is_settled and status.state != "idle" for status in statuses)
-        before = host.sync.version
-        if not is_at_rest:
-            await asyncio.sleep(SETTLE_GRACE_S)
-        if is_at_rest or (before == host.sync.version and all(status.is_settled for status in statuses)):
-            await fail_idle_tasks(runtime, team)
-            return tasks
 
 
 async def cancel_tasks(runtime: Runtime, team: TeamId, tasks: Sequence[TaskId]) -> bool:

@@ -5,6 +5,7 @@ A turn ends when none of its steps is left.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final, Literal
 
@@ -53,6 +54,8 @@ from greenroom.core.state.team_state import TeamState, sort_rows
 from greenroom.core.state.thread import Thread
 from greenroom.core.sync.bus import CommitNotice
 
+SETTLE_GRACE_S: Final = 0.3  # seconds before looking again: between two commits, agents may seem to have nothing to do
+
 
 def list_team_models(state: TeamState) -> tuple[str, ...]:
     """Return the models of a team, by the names in its agents' specs. A scripted team has none."""
@@ -82,6 +85,23 @@ async def fail_idle_tasks(runtime: Runtime, team: TeamId) -> None:
         if (await runtime.status(team, task_id)).state == "idle":
             why = await find_last_error(runtime, team, task_id)
             await runtime.ask(team, FinishTask(task_id=task_id, state="failed", summary=why))
+
+
+async def work_until_settled(runtime: Runtime, host: TeamHost, team: TeamId) -> tuple[TaskId, ...]:
+    """Wait until every task of a team that runs here, including new ones, has ended or is at rest; return all."""
+    tasks = tuple(host.state.tasks)
+    while True:
+        for task in tasks:
+            await runtime.wait(team, task)
+        tasks = tuple(dict.fromkeys((*tasks, *host.state.tasks)))
+        statuses = [await runtime.status(team, task) for task in tasks]
+        is_at_rest = all(status.is_settled and status.state != "idle" for status in statuses)
+        before = host.sync.version
+        if not is_at_rest:
+            await asyncio.sleep(SETTLE_GRACE_S)
+        if is_at_rest or (before == host.sync.version and all(status.is_settled for status in statuses)):
+            await fail_idle_tasks(runtime, team)
+            return tasks
 
 
 async def find_last_error(runtime: Runtime, team: TeamId, task: TaskId) -> str:

@@ -29,9 +29,7 @@ async def serve(
     port: Annotated[
         int, typer.Option("--port", metavar="PORT", min=0, max=65_535, help="The port; 0 takes a free one.")
     ] = DEFAULT_PORT,
-    host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="A loopback address of this machine.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="A loopback address.")] = "127.0.0.1",
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
 ) -> Exit:
     """Serve the page and the HTTP API on this machine.

@@ -17,11 +17,10 @@ from greenroom.app.approvals import (
     render_question,
 )
 from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN
-from greenroom.app.conversation.chat import read_research_status
+from greenroom.app.conversation.chat import read_research_status, work_until_settled
 from greenroom.app.conversation.send import send_to_run as deliver
 from greenroom.app.lookup import TaskReference
 from greenroom.app.messages import translate
-from greenroom.app.run_host import work_until_settled
 from greenroom.app.task_status import TaskStatus
 from greenroom.app.team_host import TeamHost, watch_steps
 from greenroom.cli.context import Invocation, render_command

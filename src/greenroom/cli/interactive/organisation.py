@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from greenroom.app.conversation.chat import SETTLE_GRACE_S
 from greenroom.app.conversation.start import Participants, read_model_name, refuse_unpriced
 from greenroom.app.cost import format_dollars
 from greenroom.app.messages import phrase
@@ -32,7 +33,6 @@ from greenroom.app.organisation.creation import (
 from greenroom.app.organisation.inbox import InboxMessage, find_unanswered, kind_of, summarise_status
 from greenroom.app.organisation.people import HumanAgent, restore_message_limit, sort_oldest_first
 from greenroom.app.organisation.phrases import BASE_TASK
-from greenroom.app.run_host import SETTLE_GRACE_S
 from greenroom.app.run_plan import check_servers
 from greenroom.app.runtime import LoggedEvent
 from greenroom.app.task_status import TaskStatus, read_status
