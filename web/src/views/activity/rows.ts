@@ -72,7 +72,7 @@ const fits = (row: EventRow, { agent, type, search }: Filters) =>
   (!agent || row.agent === agent) && (!type || row.type === type) && (!search || row.text.toLowerCase().includes(search.toLowerCase()));
 
 // What the machinery notes for itself; the tab Log and `Every event` show it.
-const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskStarted', 'ThreadOpened']);
+const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskStarted', 'ThreadClosed', 'ThreadOpened']);
 
 /** The first line of a model's reply; empty when it only called tools, null when the event is no model call. */
 export function replyOf(row: EventRow): string | null {

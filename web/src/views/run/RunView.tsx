@@ -1,4 +1,4 @@
-import { Suspense, useState } from 'react';
+import { Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
 import { useRun, useRunRead, useVerb } from '../../api/queries';
@@ -21,6 +21,9 @@ export function RunView({ run }: { run: string }) {
   // A tab that the address names is read at the same time as the header; else the run decides which is first.
   const wanted = address.tab || (detail.data && (detail.data.subtasks === 0 ? 'activity' : 'plan'));
   const tab = wanted === undefined ? undefined : (tabs.find((item) => item.name === wanted) ?? tabs[0]);
+  const tabList = useRef<HTMLElement>(null);
+  const name = tab?.name;
+  useEffect(() => tabList.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [name, detail.data === undefined]);
   const isActive = detail.data && ACTIVE.includes(detail.data.state);
   const last = useRunRead<Page<EventRow>>(run, 'events', { before: (address.at ?? detail.data?.head ?? 0) + 1, limit: 1 }, detail.data !== undefined && !(isActive && address.at === null)).data?.items.at(-1);
   return (
@@ -37,7 +40,7 @@ export function RunView({ run }: { run: string }) {
       </Loaded>
       {(detail.data || !detail.error) && tab && (
         <>
-          <nav className="tabs run-tabs" aria-label={t('run.tabs')}>
+          <nav ref={tabList} className="tabs run-tabs" aria-label={t('run.tabs')}>
             {tabs.map(({ name }, index) => (
               <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab.name ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
                 {t(`tab.${name}`)}
@@ -106,7 +109,7 @@ function Header({ run }: { run: RunDetail }) {
           ) : (
             <>
               {run.verdict && <StateSign state={run.verdict} />}{' '}
-              <span className="soft run-reason" title={run.reason}>{run.reason || (!run.verdict && t('run.noVerdict'))}</span>
+              <span className="soft run-reason" title={run.reason}>{run.state === 'limit' && run.cost_limit !== null && run.reason.includes('money') ? t('run.atLimit', { limit: format.money(run.cost_limit) }) : run.reason || (!run.verdict && t('run.noVerdict'))}</span>
             </>
           )}
           {run.forked_from && (
