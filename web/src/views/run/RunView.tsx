@@ -23,7 +23,9 @@ export function RunView({ run }: { run: string }) {
   const tab = wanted === undefined ? undefined : (tabs.find((item) => item.name === wanted) ?? tabs[0]);
   const tabList = useRef<HTMLElement>(null);
   const name = tab?.name;
-  useEffect(() => tabList.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' }), [name, detail.data === undefined]);
+  useEffect(() => {
+    tabList.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [name, detail.data === undefined]);
   const isActive = detail.data && ACTIVE.includes(detail.data.state);
   const last = useRunRead<Page<EventRow>>(run, 'events', { before: (address.at ?? detail.data?.head ?? 0) + 1, limit: 1 }, detail.data !== undefined && !(isActive && address.at === null)).data?.items.at(-1);
   return (
