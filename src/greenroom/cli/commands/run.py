@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -333,7 +334,8 @@ async def _run_to_end(
     if not settle_checks(cli, root, sandboxed=cli.app.may_run_checks, has_types=has_types):
         cli.progress.note(translate("run.not_started", command=render_command(cli, "resume", team)), style="bold")
         return cli.out.result("paused", Exit.WAITING, team=team)
-    ending = await follow_attended(cli, team, new=new, listen=RunPrompt(cli, team, view).open)
+    listen = RunPrompt(cli, team, view).open if cli.is_attended else nullcontext
+    ending = await follow_attended(cli, team, new=new, listen=listen)
     return await _report_run(cli, view, team, ending, apply_mode=apply_mode)
 
 

@@ -209,7 +209,7 @@ async def follow_attended(
     `listen` is open while the agents work, and closed during a question.
     """
     history = TeamHistory() if new else await read_history(cli.runtime, team)
-    with listen() if cli.is_attended else nullcontext():
+    with listen():
         ending = await follow(cli, team, history)
     while ending.status == "waiting" and cli.is_attended:
         try:
