@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.base.errors import RefusedError
+from greenroom.core.base.errors import RefusedError, WorldFault
 from greenroom.http.client import Client
 from tests.e2e.jobs import Desk, Turns, call, done, founded
 from tests.e2e.provider import PRICED, Beside, provider, reached, settings
@@ -89,3 +89,20 @@ async def test_a_server_that_was_killed_goes_on_with_its_runs(desk: Desk) -> Non
             applied = await client.use(run.id, "apply")
             assert applied.done, applied
             assert (desk.repo / "test_there.py").exists()
+
+
+async def test_a_program_that_is_not_let_in_hears_why_instead_of_waiting(desk: Desk) -> None:
+    with provider(Turns(())) as fake:
+        async with (
+            served(desk, fake) as (client, process),
+            Client(client._url.removesuffix("/api"), "wrong") as stranger,
+            asyncio.timeout(30),
+        ):
+            for reading in (stranger.read("x"), anext(stranger._read_stream("x", 0))):
+                with pytest.raises(RefusedError, match="log"):
+                    await reading
+            process.kill()
+            await process.wait()
+            with pytest.raises(WorldFault, match="greenroom serve"):
+                await stranger.list_inbox()
+            assert [rows async for rows in stranger._read_stream("x", 0)] == []

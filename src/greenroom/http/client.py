@@ -18,12 +18,13 @@ import aiohttp
 from pydantic import BaseModel, TypeAdapter
 
 from greenroom.app.settings.home import home_folder
-from greenroom.core.base.errors import WorldFault, make_refusal
+from greenroom.core.base.errors import GreenroomError, WorldFault, make_refusal
 from greenroom.http import schemas
 from greenroom.http.access import AccessFile
 
 DEFAULT_URL: Final = "http://127.0.0.1:8760"
 RETRY_S: Final = 0.5
+MAX_LINE_BYTES: Final = 2**24
 ENDED_STATES: Final = ("finished", "failed", "cancelled")
 ROWS: Final = TypeAdapter(list[schemas.EventRow])
 M = TypeVar("M", bound=BaseModel)
@@ -46,7 +47,7 @@ class Client:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10)
-        self._opened = aiohttp.ClientSession(headers=self._headers, timeout=timeout)
+        self._opened = aiohttp.ClientSession(headers=self._headers, timeout=timeout, read_bufsize=MAX_LINE_BYTES // 2)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -112,9 +113,12 @@ class Client:
         """Yield new events of a run until the connection is lost."""
         params, kind = {"run": run, "after": f"{run}:{after}"}, ""
         async with AsyncExitStack() as stack:
-            stack.enter_context(suppress(aiohttp.ClientConnectionError))
+            stack.enter_context(suppress(aiohttp.ClientError, TimeoutError))
             got = self._session.get(f"{self._url}/events", params=params)
-            async for line in (await stack.enter_async_context(got)).content:
+            answer = await stack.enter_async_context(got)
+            if answer.status >= 400:
+                raise _make_error(answer.status, await answer.read())
+            async for line in answer.content:
                 name, _, data = line.decode().rstrip("\n").partition(": ")
                 kind = data if name == "event" else kind
                 if name == "data" and kind == "events":
@@ -127,13 +131,20 @@ class Client:
         return self._opened
 
     async def _send(self, kind: type[M], method: str, path: str, **body: object) -> M:
-        async with self._session.request(
-            method, f"{self._url}{path}", json=body if method == "POST" else None
-        ) as answer:
-            content = await answer.read()
-            if answer.status < 400:
-                return kind.model_validate_json(content)
-        problem = schemas.Problem.model_validate_json(content)
-        if answer.status >= 500:
-            raise WorldFault(problem.message)
-        raise make_refusal(problem.code, problem.message, problem.hint)
+        sent = body if method == "POST" else None
+        try:
+            async with self._session.request(method, f"{self._url}{path}", json=sent) as answer:
+                status, content = answer.status, await answer.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise WorldFault("server.not_reached", url=self._url, why=error) from None
+        if status >= 400:
+            raise _make_error(status, content)
+        return kind.model_validate_json(content)
+
+
+def _make_error(status: int, content: bytes) -> GreenroomError:
+    """Return the error that a refusal names."""
+    problem = schemas.Problem.model_validate_json(content)
+    if status >= 500:
+        return WorldFault(problem.message)
+    return make_refusal(problem.code, problem.message, problem.hint)
