@@ -224,7 +224,8 @@ async def list_refusals(app: AppContext, host: RunHost, team: TeamId) -> dict[st
         "rewind": "program" if kit in REFUSING_FACTORIES else working and "pause_first",
     }
     if kit in CHANGING_RUNS:
-        codes |= await _refuse_change(app, state.team, working and "pause_first")
+        waiting = "answer_first" if pending_approvals(state) else ""
+        codes |= await _refuse_change(app, state.team, working and "pause_first", waiting)
     else:
         codes |= dict.fromkeys(CHANGE_VERBS, "no_worktree")
     refusals = {verb: translate(f"actions.{code}") if code else "" for verb, code in codes.items()}
@@ -245,7 +246,7 @@ def _refuse_start(state: TeamState) -> str:
     return "organisation" if state.team.kit == ORGANISATION_KIT else ""
 
 
-async def _refuse_change(app: AppContext, team: Team, working: str) -> dict[str, str]:
+async def _refuse_change(app: AppContext, team: Team, working: str, waiting: str) -> dict[str, str]:
     try:
         change = await find_change(team, app.steps)
         applied = [entry.state in APPLIED_STATES for entry in await change.workspace.list_applied(change.run)]
@@ -253,8 +254,8 @@ async def _refuse_change(app: AppContext, team: Team, working: str) -> dict[str,
         return dict.fromkeys(CHANGE_VERBS, "no_repository")
     nothing = "no_change" if change.tip == change.snapshot.commit else ""
     return {
-        "apply": nothing or working or ("applied" if any(applied) else ""),
-        "branch": nothing or working,
+        "apply": nothing or working or waiting or ("applied" if any(applied) else ""),
+        "branch": nothing or working or waiting,
         "discard": working,
         "undo": "" if any(applied) else "not_applied",
     }
