@@ -48,6 +48,15 @@ async def test_a_question_has_no_worktree_and_its_artifact_and_cost_are_shown(
         newest = await desk.get(place)
         assert (newest["version"], newest["text"]) == (3, "# Report\n\nOne.\n")
         assert [entry["version"] for entry in newest["versions"]] == [3, 2, 1]
+        head = (await desk.runtime.log.head(run)).version
+        shown = [await desk.get(f"/runs/{run}/artifacts", at=at) for at in range(1, head + 1)]
+        assert [len(page["items"]) for page in shown] == sorted(len(page["items"]) for page in shown)
+        known = [page["items"][0]["version"] if page["items"] else 0 for page in shown]
+        assert (known[0], known == sorted(known), set(known)) == (0, True, {0, 1, 2, 3})
+        first = known.index(1) + 1
+        assert (await desk.get(place, at=first))["version"] == 1
+        for path in (f"{place}?version=2&at={first}", f"{place}/diff?from=1&to=2&at={first}", f"{place}?at={head + 1}"):
+            assert (await desk.client.get(f"/api{path}")).status_code == 404, path
         costs = await desk.get(f"/runs/{run}/costs")
         assert [(row["name"], row["calls"], row["tokens"]) for row in costs["rows"]] == [("scribe", 3, 150)]
         assert costs["points"][-1]["tokens"] == {"scribe": 150}

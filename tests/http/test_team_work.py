@@ -96,7 +96,16 @@ async def test_a_plan_is_proposed_edited_and_started_to_a_verified_change(
         assert (change["state"], change["verdict"]) == ("ready", "verified"), change
         wrote = {file["path"]: file["agents"] for file in change["files"]}
         assert wrote["shop/discount.py"] == ["code-writer-2"]
-        assert (await desk.get(f"/runs/{run}/report"))["text"].startswith("#")
+        report, head = (await desk.get(f"/runs/{run}/report"))["text"], (await desk.runtime.log.head(run)).version
+        assert report.startswith("#")
+        assert (await desk.get(f"/runs/{run}/report", at=head))["text"] == report
+        for at, status in ((1, 409), (head + 1, 404)):
+            assert (await desk.client.get(f"/api/runs/{run}/report?at={at}")).status_code == status
+        then = [await desk.client.get(f"/api/runs/{run}/report?at={at}") for at in range(2, head, 9)]
+        texts = [answer.json()["text"] for answer in then if answer.status_code == 200]
+        assert "shop/discount.py" in report
+        assert texts
+        assert "shop/discount.py" not in texts[0]
         assert (await desk.post(f"/runs/{run}/apply"))["commit"]
         assert (shop / "shop" / "discount.py").read_text() == DISCOUNT
 

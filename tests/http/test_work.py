@@ -29,6 +29,12 @@ async def test_a_run_is_started_verified_applied_and_undone(shop: Path, monkeypa
         await desk.rest(run)
         change = await desk.get(f"/runs/{run}/change")
         assert (change["state"], change["verdict"]) == ("ready", "verified")
+        for at in (1, 2):
+            then = await desk.get(f"/runs/{run}", at=at)
+            assert (then["verdict"], {row["why"] for row in then["actions"]}) == (None, {"You see a past version."})
+            assert not any(row["is_allowed"] for row in then["actions"])
+            before = await desk.get(f"/runs/{run}/change", at=at)
+            assert (before["at"], before["verdict"], before["files"]) == (at, None, []), before
         (receipt,) = change["receipts"]
         assert (receipt["check"], receipt["before"], receipt["outcome"], receipt["passed"]) == (
             "unittest",

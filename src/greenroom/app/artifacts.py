@@ -14,6 +14,7 @@ from greenroom.app.messages import current_language, translate
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import suggest_name
 from greenroom.core.base.errors import make_refusal
+from greenroom.core.ports.codec import decode_archived
 from greenroom.core.rules.intents import WriteArtifact
 from greenroom.core.state.knowledge import Artifact, Citation
 
@@ -24,10 +25,13 @@ Versions = Mapping[str, Sequence[Artifact]]
 """The versions of each artifact, by `id`, or `task/id` if several tasks have artifacts."""
 
 
-async def list_versions(runtime: Runtime, reference: TaskReference) -> Versions:
-    """Return all versions of all artifacts of a run or task, oldest first."""
-    rows = [row async for row in runtime.archive(reference.team, "artifact") if isinstance(row, Artifact)]
-    rows = [row for row in rows if reference.task in (None, row.task_id)]
+async def list_versions(runtime: Runtime, reference: TaskReference, at: int | None = None) -> Versions:
+    """Return all versions of all artifacts of a run or task, oldest first; with `at`, those at a version of the run."""
+    rows, after = list[Artifact](), 0
+    while page := await runtime.log.read_archive(reference.team, "artifact", after=after):
+        found_rows = [decode_archived(row) for row in page if at is None or row.version <= at]
+        rows += [row for row in found_rows if isinstance(row, Artifact) and reference.task in (None, row.task_id)]
+        after = page[-1].version
     several = len({row.task_id for row in rows}) > 1
     found: dict[str, list[Artifact]] = {}
     for row in rows:

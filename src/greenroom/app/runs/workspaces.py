@@ -180,12 +180,14 @@ class RunChange:
         return await self.workspace.diff(self.snapshot.commit, self.tip)
 
 
-async def find_change(team: Team, history: History) -> RunChange:
-    """Find a run's change without creating a worktree. What a team has merged counts once the log says so."""
+async def find_change(team: Team, history: History, at: int | None = None) -> RunChange:
+    """Find a run's change, now or at a version, without creating a worktree. What a team has merged counts once the log
+    says so."""
     user_workspace, snapshot = await find_snapshot(team, history)
     tip = await user_workspace.tip(team.team_id, MAIN_THREAD)
-    if team.kit == TEAM_RUN:
-        tip = find_last_commits(await history(team.team_id))[MAIN_THREAD] or snapshot.commit
+    if team.kit == TEAM_RUN or at is not None:
+        steps = [step for step in await history(team.team_id) if at is None or step.ended_in <= at]
+        tip = find_last_commits(steps)[MAIN_THREAD] or snapshot.commit
     return RunChange(run=team.team_id, workspace=user_workspace, snapshot=snapshot, tip=tip)
 
 

@@ -132,14 +132,17 @@ class IntegratedResult:
     resolutions: tuple[ConflictRecord, ...]
 
 
-async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
-    """Build the integration report of a team run. Raise `RefusedError` for other runs."""
-    state, settings = await app.runtime.state(team), app.settings.team
-    stage, steps = await find_stage(app.runtime, state), await app.steps(team)
+async def integrate_results(app: AppContext, team: TeamId, at: int | None = None) -> IntegratedResult:
+    """Build the integration report of a team run, now or at a version. Raise `RefusedError` for other runs."""
+    state, settings = await app.runtime.state(team, at), app.settings.team
+    stage = await find_stage(app.runtime, state)
+    steps = [step for step in await app.steps(team) if at is None or step.ended_in <= at]
     if stage is None:
         raise make_refusal("no_team_run", translate("integration.no_team_run", team=team))
     figures, subtasks = RunFigures(), {step.step_id: step.subtask_id for step in steps}
     async for logged in app.runtime.events(team):
+        if at is not None and logged.version > at:
+            break
         figures.count(logged.event, subtasks.get)
     everything = list_contributions(stage, steps, figures.spent_on, figures.at, figures.stops)
     rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
@@ -147,7 +150,7 @@ async def integrate_results(app: AppContext, team: TeamId) -> IntegratedResult:
     outputs = {row.subtask.name: read_outputs(row.changes.files, row.subtask.output) for row in rows}
     lost = [row.subtask for row in rows if row.subtask.state in LOST_STATES]
     resolutions = tuple(collect_conflicts(steps, {subtask.subtask_id for subtask in lost}))
-    change = await find_change(state.team, app.steps)
+    change = await find_change(state.team, app.steps, at)
     run, checks = await build_report(change, steps), _find_checks(steps)
     coverage = await _find_coverage(app, checks, outputs)
     tests_added = _count_new_tests(find_base_report(steps), checks)

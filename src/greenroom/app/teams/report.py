@@ -14,6 +14,7 @@ from greenroom.app.runtime import Runtime
 from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.ids import AgentId, SubtaskId
 from greenroom.core.base.records import Data, record, to_full_dict
+from greenroom.core.ports.codec import decode_archived
 from greenroom.core.state.stage import Stage, Subtask
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
@@ -129,8 +130,9 @@ async def find_stage(runtime: Runtime, state: TeamState) -> Stage | None:
     """Return the stage of a team run, open or ended; None for other teams."""
     if state.team.kit != TEAM_RUN:
         return None
-    ended = [stage async for stage in runtime.archive(state.team.team_id, "stage") if isinstance(stage, Stage)]
-    return next(iter((*state.stages.values(), *ended)), None)
+    rows = await runtime.log.read_archive(state.team.team_id, "stage")
+    ended = [decode_archived(row) for row in rows if row.version <= state.version]
+    return next((stage for stage in (*state.stages.values(), *ended) if isinstance(stage, Stage)), None)
 
 
 def describe_missing(stage: Stage | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Final, cast
 
 from fastapi import APIRouter, Query
@@ -25,7 +24,7 @@ from greenroom.app.runs.apply_change import (
     undo_change,
 )
 from greenroom.app.runs.report import RunReport, build_report
-from greenroom.app.runs.workspaces import RunChange, find_change, find_last_commits
+from greenroom.app.runs.workspaces import RunChange, find_change
 from greenroom.app.teams.integration import (
     find_open_conflicts,
     integrate_results,
@@ -36,11 +35,12 @@ from greenroom.app.teams.integration_report import render_markdown
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.ports.checks import CheckResult
-from greenroom.core.ports.workspace import MAIN_THREAD, CommitInfo, PathChange, WorkspaceFault
+from greenroom.core.ports.workspace import CommitInfo, PathChange, WorkspaceFault
 from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import inputs, schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.routes.runs import is_over
 from greenroom.runs.discovery import is_check_setup, is_test
 from greenroom.runs.verdict import DELIVER, find_base_report, read_report
 from greenroom.teamwork.conflicts import ConflictRecord
@@ -65,10 +65,7 @@ async def _find_change(
     if state.team.kit not in CHANGING_RUNS:
         raise make_refusal("no_such_change", translate("change.no_change", team=run))
     steps = [step for step in await context.app.steps(run) if at is None or step.ended_in <= at]
-    change = await find_change(state.team, context.app.steps)
-    if at is not None:
-        change = replace(change, tip=find_last_commits(steps)[MAIN_THREAD] or change.snapshot.commit)
-    return state, change, steps
+    return state, await find_change(state.team, context.app.steps, at), steps
 
 
 @router.get("/runs/{run}/change")
@@ -81,14 +78,14 @@ async def read_change(context: Context, run: RunPath, at: At = None) -> schemas.
     is_kept = bool(applied) or any(kept.unapplied for kept in await change.workspace.list_kept_runs(run))
     conflicts = await list_conflicts(context.app, state, steps) if state.team.kit == TEAM_RUN else ()
     files = [_make_file(entry, writers) for entry in report.diff.changes]
-    is_judged = bool(report.verdict.receipts) or not state.tasks
+    is_judged = bool(report.verdict.receipts) or is_over(state)
     sentence = translate(f"states.{report.verdict.state}") if is_judged else translate("actions.not_judged")
     return schemas.Change(
         at=at or (await context.runtime.log.head(run)).version,
         state="none"
         if not files
         else "open"
-        if state.tasks
+        if not is_over(state)
         else "applied"
         if applied
         else "ready"
@@ -230,9 +227,10 @@ async def _make_conflict(context: ServerContext, found: ConflictRecord, approval
 
 
 @router.get("/runs/{run}/report")
-async def read_report_of_team(context: Context, run: RunPath) -> schemas.Text:
-    """Return the integration report of a team run, as Markdown."""
-    result = await integrate_results(context.app, run)
+async def read_report_of_team(context: Context, run: RunPath, at: At = None) -> schemas.Text:
+    """Return the integration report of a team run at a version, as Markdown."""
+    await context.reader.read(run, at)  # refuse a version that is not there
+    result = await integrate_results(context.app, run, at)
     return schemas.Text(
         text=render_markdown(result, context.app.settings.team.min_coverage), media_type="text/markdown"
     )

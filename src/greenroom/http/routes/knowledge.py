@@ -42,34 +42,29 @@ async def list_artifacts(
     context: Context, run: RunPath, at: At = None, cursor: Cursor = "", limit: Limit = 100
 ) -> schemas.Page[schemas.Artifact]:
     """List the artifacts of a run in their newest version."""
-    versions = await store.list_versions(context.runtime, TaskReference(team=run))
-    until = None if at is None else (await _read_time(context, run, at))
-    kept = ([entry for entry in rows if until is None or entry.at <= until] for rows in versions.values())
-    return cut_page([_make_artifact(rows[-1]) for rows in kept if rows], limit, cursor)
-
-
-async def _read_time(context: ServerContext, run: TeamId, version: int) -> int:
-    await context.reader.read(run, version)  # refuse a version that is not there
-    async for logged_event in context.runtime.events(run, after=version - 1):
-        return logged_event.event.at
-    return 0
+    await context.reader.read(run, at)  # refuse a version that is not there
+    versions = await store.list_versions(context.runtime, TaskReference(team=run), at)
+    return cut_page([_make_artifact(rows[-1]) for rows in versions.values()], limit, cursor)
 
 
 def _make_artifact(entry: knowledge.Artifact) -> schemas.Artifact:
     return schemas.Artifact.make(entry, id=entry.artifact_id, task=entry.task_id, is_untrusted=bool(entry.origins))
 
 
-async def _find_versions(context: ServerContext, run: TeamId, task: str, artifact: str) -> Sequence[knowledge.Artifact]:
-    versions = await store.list_versions(context.runtime, TaskReference(team=run, task=TaskId(task)))
+async def _find_versions(
+    context: ServerContext, run: TeamId, task: str, artifact: str, at: int | None = None
+) -> Sequence[knowledge.Artifact]:
+    await context.reader.read(run, at)  # refuse a version that is not there
+    versions = await store.list_versions(context.runtime, TaskReference(team=run, task=TaskId(task)), at)
     return store.find_versions(versions, artifact)
 
 
 @router.get("/runs/{run}/artifacts/{task}/{artifact}")
 async def read_artifact(
-    context: Context, run: RunPath, task: str, artifact: str, version: Number = None
+    context: Context, run: RunPath, task: str, artifact: str, version: Number = None, at: At = None
 ) -> schemas.ArtifactDetail:
     """Return a version of an artifact with its sources, by default the newest, and all its versions."""
-    versions = await _find_versions(context, run, task, artifact)
+    versions = await _find_versions(context, run, task, artifact, at)
     found = store.find_version(versions, version)
     text = store.add_sources(found, await store.read_text(context.runtime, found))
     rows = [_make_artifact(entry) for entry in reversed(versions)]
@@ -84,9 +79,10 @@ async def compare_artifact(
     artifact: str,
     old: Annotated[int, Query(alias="from", ge=1, le=2**31)],
     new: Annotated[int, Query(alias="to", ge=1, le=2**31)],
+    at: At = None,
 ) -> schemas.FileDiff:
     """Return the difference between two versions of an artifact."""
-    versions = await _find_versions(context, run, task, artifact)
+    versions = await _find_versions(context, run, task, artifact, at)
     pair = store.find_version(versions, old), store.find_version(versions, new)
     return schemas.FileDiff(path=artifact, text=await store.compare_versions(context.runtime, *pair))
 

@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from greenroom.app.approvals import pending_approvals
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
-from greenroom.app.messages import current_language
+from greenroom.app.messages import current_language, translate
 from greenroom.app.organisation.inbox import find_unanswered
 from greenroom.app.run_host import list_refusals
 from greenroom.app.settings.home import home_folder
@@ -91,7 +91,7 @@ async def read_run(context: Context, run: RunPath, at: At = None) -> schemas.Run
     row, tasks = await make_row_at(context, info, state), await read_tasks(context, state)
     first = next(iter(tasks), None)
     models = {str((agent.spec.llm_config or {}).get("model", "")) for agent in state.agents.values()}
-    origin = state.team.origin
+    origin, past = state.team.origin, translate("actions.past") if state.version < info.head.version else ""
     return schemas.RunDetail(
         **row.model_dump(),
         request=first.intention if first is not None else "",
@@ -100,7 +100,7 @@ async def read_run(context: Context, run: RunPath, at: At = None) -> schemas.Run
         at=state.version,
         head=info.head.version,
         actions=[
-            schemas.Action.model_validate({"verb": verb, "is_allowed": not why, "why": why})
+            schemas.Action.model_validate({"verb": verb, "is_allowed": not (past or why), "why": past or why})
             for verb, why in (await list_refusals(context.app, context.host, run)).items()
         ],
         forked_from=schemas.Origin(run=origin.team_id, version=origin.version) if origin is not None else None,
@@ -202,9 +202,14 @@ def list_letters(state: TeamState) -> list[Message]:
     return list({item.message.message_id: item.message for item in unanswered}.values())
 
 
+def is_over(state: TeamState) -> bool:
+    """Return whether all tasks of a run had ended; a run without any has not begun."""
+    return bool(state.team.tasks_made) and not state.tasks
+
+
 async def find_run_verdict(context: ServerContext, state: TeamState) -> VerdictState | None:
     """Return the verdict of a run that changes files and is over; None for another one."""
-    if state.team.kit not in CHANGING_RUNS or state.tasks:
+    if state.team.kit not in CHANGING_RUNS or not is_over(state):
         return None
     run = state.team.team_id
     index = await context.reader.index(run)
