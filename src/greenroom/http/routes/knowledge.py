@@ -77,6 +77,7 @@ async def compare_artifact(
     run: RunPath,
     task: str,
     artifact: str,
+    *,
     old: Annotated[int, Query(alias="from", ge=1, le=2**31)],
     new: Annotated[int, Query(alias="to", ge=1, le=2**31)],
     at: At = None,
