@@ -139,11 +139,7 @@ async def integrate_results(app: AppContext, team: TeamId, at: int | None = None
     steps = [step for step in await app.steps(team) if at is None or step.ended_in <= at]
     if stage is None:
         raise make_refusal("no_team_run", translate("integration.no_team_run", team=team))
-    figures, subtasks = RunFigures(), {step.step_id: step.subtask_id for step in steps}
-    async for logged in app.runtime.events(team):
-        if at is not None and logged.version > at:
-            break
-        figures.count(logged.event, subtasks.get)
+    figures = await _count_figures(app, state, steps)
     everything = list_contributions(stage, steps, figures.spent_on, figures.at, figures.stops)
     rows = [row for row in everything if row.subtask.name not in OWN_SUBTASKS]
     written = {row.subtask.name: row.changes.files for row in rows if row.subtask.state == "finished"}
@@ -195,6 +191,16 @@ async def integrate_results(app: AppContext, team: TeamId, at: int | None = None
         conflicts=len(resolutions),
         resolutions=resolutions,
     )
+
+
+async def _count_figures(app: AppContext, state: TeamState, steps: Iterable[Step]) -> RunFigures:
+    """Return what a run took up to the version of its state."""
+    figures, subtasks = RunFigures(), {step.step_id: step.subtask_id for step in steps}
+    async for logged in app.runtime.events(state.team.team_id):
+        if logged.version > state.version:
+            break
+        figures.count(logged.event, subtasks.get)
+    return figures
 
 
 def _summarise(
