@@ -118,6 +118,14 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert paused["state"] == "paused"
         assert (await desk.post(f"/runs/{run}/pause", 409))["code"] == "not_now"
         await desk.post(f"/runs/{run}/messages", text="Name it well.")
+        items = (await desk.get(f"/runs/{run}/messages"))["items"]
+        assert [item["text"] for item in items] == ["add a test of the empty cart", "Name it well."]
+        letter = items[-1]
+        shown = {name: letter[name] for name in ("sender", "receivers", "text")}
+        person = (await desk.get("/session"))["person"]
+        assert shown == {"sender": person, "receivers": ["coder"], "text": "Name it well."}
+        assert (await desk.get(f"/runs/{run}/messages", at=paused["head"]))["items"] == items[:1]
+        assert (await desk.get(f"/runs/{run}/messages", cursor=letter["version"]))["items"] == []
         await desk.post(f"/runs/{run}/resume")
         assert await desk.allow(run) is None
         assert "Name it well." in str(desk.model.requests[-1].messages)

@@ -28,6 +28,7 @@ from greenroom.core.base.ids import StepId, TeamId, WaitingId, agent_of, waiter_
 from greenroom.core.base.records import evolve
 from greenroom.core.ports.codec import decode_data, decode_event
 from greenroom.core.ports.log import StoredEvent
+from greenroom.core.rules.draft import CLIENT
 from greenroom.core.state.events import Event
 from greenroom.core.state.reducer import reduce
 from greenroom.core.state.step import Step, StepEnded, StepQueued, StepStarted, rebuild_step
@@ -46,6 +47,7 @@ MAX_FOLD: Final = 2_000
 
 STEP_ENDS: Final = frozenset({"StepEnded"})
 STEP_STARTS: Final = frozenset({"StepStarted"})
+PERSON_TYPES: Final = frozenset({"StepQueued", "NotePosted"})
 MARK_LEVELS: Final[Mapping[str, EventLevel]] = {"✓": "good", "✗": "bad", "!": "bad", "?": "wait"}
 
 T = TypeVar("T")
@@ -53,8 +55,9 @@ FAILED: Final = 1
 WITH_MODEL: Final = 2
 JUDGED: Final = 4
 WAITING: Final = 8
+BY_PERSON: Final = 16
 """Flags of an event: a step or subtask failed; an attempt calls a model; a step's result has a verdict or a tree of
-files; a sender waits for a reply."""
+files; a sender waits for a reply; a person wrote it."""
 
 _JUDGED: Final = re.compile(rb'"(tree|verdict)":').search
 
@@ -75,6 +78,12 @@ class _Terms(Struct, gc=False):
     priced: bool = True
 
 
+class _Work(Struct, gc=False):
+    executor: str = ""
+    intention: str = ""
+    text_content: str = ""
+
+
 class _Result(Struct, gc=False):
     usage: object = None
 
@@ -92,9 +101,22 @@ class EventSubject(Struct, gc=False):
     queued: int = 0
     message: _Sent | None = None
     note: EventSubject | None = None
+    work: _Work | None = None
+    cause: str | None = None
+    message_id: str | None = None
+    answers: str | None = None
     terms: _Terms | None = None
     spent: _Spent | None = None
     result: _Result | None = None
+
+    @property
+    def is_by_person(self) -> bool:
+        """Whether it is a turn that nothing in the run caused and nothing but a text describes, or a person's note."""
+        if self.note is not None:
+            return self.note.agent_id.partition(":")[0] == CLIENT
+        work, is_caused = self.work, bool(self.cause or self.message_id or self.answers)
+        is_text = work is not None and bool(work.text_content) and not work.intention and work.executor == "converse"
+        return is_text and not is_caused
 
     @property
     def step(self) -> str:
@@ -189,6 +211,7 @@ class RunIndex:
         flags = FAILED if fields.state == "failed" else 0
         flags |= WITH_MODEL if fields.terms is not None and fields.terms.effect == "model" else 0
         flags |= JUDGED if stored.type == "StepEnded" and _JUDGED(stored.data) is not None else 0
+        flags |= BY_PERSON if stored.type in PERSON_TYPES and fields.is_by_person else 0
         flags |= WAITING if fields.message is not None and fields.message.waiting else 0
         self._at.append(stored.at)
         agent, _, ordinal = fields.step.rpartition("#")

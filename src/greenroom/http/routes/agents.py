@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query
 
+from greenroom.app.conversation.send import ADDRESS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, is_priced
 from greenroom.app.first_request import rebuild_request
 from greenroom.app.messages import current_language, translate
@@ -16,16 +18,17 @@ from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import AgentId, StepId, TeamId
 from greenroom.core.base.records import encode
-from greenroom.core.ports.codec import decode_archived
+from greenroom.core.ports.codec import decode_archived, decode_event
 from greenroom.core.state import message as messages
 from greenroom.core.state import step as steps
-from greenroom.core.state.knowledge import Note
+from greenroom.core.state.knowledge import Note, NotePosted
 from greenroom.core.state.mas_format import MasData, format_agent, format_stage, format_step, format_task, to_json_value
+from greenroom.core.state.step import StepQueued
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page, read_cursor
 from greenroom.http.routes.runs import read_ended, read_stages, read_tasks
-from greenroom.http.state_reader import STEP_ENDS, STEP_STARTS
+from greenroom.http.state_reader import BY_PERSON, PERSON_TYPES, STEP_ENDS, STEP_STARTS
 
 MAX_STATES: Final = 2_000
 """Ended steps that the states of a run hold. More are in the pages of an agent's steps."""
@@ -196,20 +199,50 @@ async def _rebuild_prompt(
 async def list_messages(
     context: Context, run: RunPath, at: At = None, cursor: Cursor = "", limit: Limit = 100
 ) -> schemas.Page[schemas.Message]:
-    """List the messages of a run, oldest first."""
+    """List the messages of a run, oldest first, with what a person wrote to its agents."""
     state, index = await context.reader.read(run, at), await context.reader.index(run)
     log, after = context.runtime.log, read_cursor(cursor)
     rows = [
         row for row in await log.read_archive(run, "message", after=after, limit=limit) if row.version <= state.version
     ]
-    shown = []
+    shown = await _list_letters_of_person(context, run, after, state.version, limit)
     for row in rows:
         message = decode_archived(row)
         if isinstance(message, messages.Message):
             times = (index.released.get(wait) for wait in message.waiting or ())
             answers = [at for at in times if at is not None and at <= state.at]
             shown.append(_show_message(row.version, message, max(answers, default=None)))
-    return schemas.Page(items=shown, next=str(rows[-1].version) if len(rows) == limit else None)
+    shown.sort(key=lambda letter: letter.version)
+    return schemas.Page(items=shown[:limit], next=str(shown[limit - 1].version) if len(shown) >= limit else None)
+
+
+async def _list_letters_of_person(
+    context: ServerContext, run: TeamId, after: int, last: int, limit: int
+) -> list[schemas.Message]:
+    """Return what a person wrote to agents that work, as turns, and to those that begin later, as notes."""
+    index, letters = await context.reader.index(run), dict[tuple[int, str], schemas.Message]()
+    rows = index.rows(first=after + 1, last=last, types=PERSON_TYPES)
+    versions = [row.version for row in islice((row for row in rows if row.flags & BY_PERSON), limit)]
+    for stored in await context.runtime.log.pick(run, versions):
+        event = decode_event(stored)
+        if isinstance(event, NotePosted):
+            address = ADDRESS.fullmatch(event.note.content)
+            text, receivers = (address[2], [address[1]]) if address else (event.note.content, list[str]())
+        elif isinstance(event, StepQueued):
+            text, receivers = event.work.text_content, [str(event.agent_id)]
+        else:
+            continue
+        same = letters.get((stored.at, text))  # one message to several agents
+        letters[stored.at, text] = schemas.Message(
+            id=same.id if same else f"{run}/{stored.version}",
+            version=stored.version,
+            sender=getpass.getuser(),
+            receivers=[*(same.receivers if same else ()), *receivers],
+            text=text,
+            kind="notification",
+            sent_at=stored.at,
+        )
+    return list(letters.values())
 
 
 def _show_message(version: int, message: messages.Message, answered_at: int | None) -> schemas.Message:
