@@ -13,6 +13,7 @@ import pytest
 
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import AgentId, TeamId
+from greenroom.core.ports.model import ModelTextDelta
 from greenroom.core.rules.intents import PauseTeam, ResumeTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.http.event_hub import EventHub, Subscription
@@ -178,3 +179,41 @@ async def test_a_reply_is_streamed_as_a_turn_with_chunks(tmp_path: Path, monkeyp
         "llm_complete",
         "agent_complete",
     ]
+
+
+async def test_a_key_in_pieces_is_never_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-proj-" + "abcd1234" * 5
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    enter_shop(tmp_path, monkeypatch)
+    async with open_desk([Cue(reply="Done.")], monkeypatch) as desk:
+        gate, hub = Gate(), desk.context.hub
+        assert isinstance(desk.model, GatedModel)
+        desk.model.gates = {("assistant", 1): gate}
+        run = await desk.start(request="Which key?", question=True)
+        await gate.is_reached.wait()
+        (step,) = (step for step in (await desk.runtime.state(run)).steps.values() if step.state == "running")
+        async with aclosing(hub.watch(Subscription(runs={run: 0}))) as stream, asyncio.timeout(60):
+            await anext(stream)
+            hub.show_live(run, step, ModelTextDelta(text=f"中文 It is {key[:20]}"))
+            texts = [piece["text"] for piece in await read_live(stream)]
+            hub.show_live(run, step, ModelTextDelta(text=f"{key[20:]} or {'x' * 600}{key[:9]}"))
+            texts += [piece["text"] for piece in await read_live(stream)]
+            hub.show_live(run, step, ModelTextDelta(text=f"{key[9:]} end"))
+            texts += [piece["text"] for piece in await read_live(stream)]
+            gate.is_open.set()
+            texts += [piece["text"] for piece in await read_turn(stream)]
+    shown = "".join(texts)
+    assert texts[1] == "中文 It is "
+    assert key[:12] not in shown
+    assert key[-12:] not in shown
+    assert f" or {'x' * 600}" in shown
+    assert shown.endswith(" endDone.")
+
+
+async def read_live(stream: AsyncIterator[bytes]) -> list[Row]:
+    """Return the pieces of the next frame of live text."""
+    async for chunk in stream:
+        for _, kind, data in parse(chunk):
+            if kind == "live":
+                return list(data)
+    raise AssertionError("the stream ended")

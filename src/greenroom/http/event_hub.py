@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ MAX_FRAMES: Final = 200
 MAX_CHANGED_RUNS: Final = 50
 BACKLOG_PAGE: Final = 500
 PING: Final = b": ping\n\n"
+MAX_HELD: Final = 512
+OPEN_WORD: Final = re.compile(r"[!-~]+\Z")
+"""The word at the end of a text that may go on, as a key does. Live text waits for its end, if it is not longer."""
 
 
 @dataclass(slots=True)
@@ -130,6 +134,7 @@ class EventHub:
         self._changed = asyncio.Event()
         self._pending: dict[TeamId, list[LiveText]] = {}
         self._begun: set[str] = set()
+        self._held: dict[str, LiveText] = {}
         self._watchers = 0
         self._runs_task: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -242,19 +247,31 @@ class EventHub:
     def show_live(self, run: TeamId, step: Step, event: LiveEvent) -> None:
         """Publish a piece of a reply or of a tool's output. It is not in the log yet."""
         if not self._watchers:
+            self._held.clear()
             return
-        pieces = self._pending.setdefault(run, [])
-        if not any(self._pending.values()):
-            asyncio.get_running_loop().call_later(FRAME_S, self._publish_live)
+        pieces, is_first = self._pending.setdefault(run, []), not any(self._pending.values())
         begin = LiveText(run=run, agent=step.agent_id, step=step.step_id, type="agent_start")
         name = f"{run}/{step.step_id}/{step.attempt}"
         if name not in self._begun and not isinstance(event, ToolPrinted):
             self._begun = {name} if len(self._begun) >= MAX_ROWS else self._begun | {name}
             pieces.append(begin)
+        held = self._held.pop(name, None)
+        is_text = isinstance(event, ModelTextDelta | ModelReasoningDelta)
+        chunk = "content" if isinstance(event, ModelTextDelta) else "reasoning"
+        if held is not None and not (is_text and held.chunk == chunk):
+            pieces.append(held)
+            held = None
         match event:
             case ModelTextDelta() | ModelReasoningDelta():
-                chunk = "content" if isinstance(event, ModelTextDelta) else "reasoning"
-                pieces.append(begin.model_copy(update={"type": "llm_chunk", "chunk": chunk, "text": event.text}))
+                text = (held.text if held is not None else "") + event.text
+                found = OPEN_WORD.search(text)
+                end = found.start() if found is not None else len(text)
+                if len(text) - end > MAX_HELD:
+                    end = self._app.model_session.redaction.find_open_end(text)
+                piece = begin.model_copy(update={"type": "llm_chunk", "chunk": chunk, "text": text[:end]})
+                pieces += [piece] if piece.text else []
+                if text[end:] and len(self._held) < MAX_ROWS:
+                    self._held[name] = piece.model_copy(update={"text": text[end:]})
             case ToolPrinted():
                 pieces.append(begin.model_copy(update={"type": "tool_output", "text": event.text}))
             case Finished() | Failed():
@@ -262,6 +279,8 @@ class EventHub:
                 pieces += [begin.model_copy(update={"type": kind}) for kind in ("llm_complete", "agent_complete")]
             case _:
                 pass
+        if pieces and is_first:
+            asyncio.get_running_loop().call_later(FRAME_S, self._publish_live)
 
     def _publish_live(self) -> None:
         redact = self._app.model_session.redaction.text
@@ -274,7 +293,8 @@ class EventHub:
                 else:
                     joined.append(piece)
             clean = [piece.model_copy(update={"text": redact(piece.text)}) for piece in joined]
-            self._publish(run, "live", b"[%b]" % b",".join(piece.model_dump_json().encode() for piece in clean))
+            if clean:
+                self._publish(run, "live", b"[%b]" % b",".join(piece.model_dump_json().encode() for piece in clean))
         self._pending.clear()
 
     def _publish(self, run: TeamId | None, kind: str, data: bytes) -> None:
