@@ -88,3 +88,26 @@ def test_a_killed_server_is_said_and_the_page_goes_on_by_itself(playground: Play
     expect(page.locator(".run-header")).to_contain_text("verified")
     page.get_by_role("link", name="Changes", exact=True).click()
     expect(page.get_by_role("button", name=re.compile("export.py")).first).to_be_visible()
+
+
+def test_a_key_that_is_held_answers_one_card(playground: Playground, open_page: OpenPage) -> None:
+    runs = [str(playground.ask("/runs", request=REQUEST)["id"]) for _ in range(2)]
+    playground.wait_for_inbox(2)
+    page = open_page(playground, "/inbox")
+    cards = find_card(page)
+    expect(cards).to_have_count(2)
+    page.wait_for_timeout(800)
+    for _ in range(30):
+        page.keyboard.down("a")
+        page.wait_for_timeout(50)
+    page.keyboard.up("a")
+    expect(cards.first.get_by_role("status")).to_be_visible()
+    page.keyboard.press("a")
+    page.wait_for_timeout(300)
+    assert len(playground.ask("/inbox")["items"]) == 1
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    expect(page.get_by_text("All answered")).to_be_visible()
+    playground.provider.set_pace(0.0)
+    for run in runs:
+        playground.wait_for_state(run, "finished", "failed")

@@ -32,9 +32,13 @@ export interface Connection {
 
 const NOTHING: Feed = { rows: [], live: [], isReady: false, isComplete: false };
 
-/** One event stream for this tab. It is opened again, after the last event it gave, whenever it breaks. */
+/**
+ * One event stream for this tab. It is opened again, after the last event it gave, whenever it breaks.
+ * A browser opens few connections to one host: a tab that nobody sees, or that is kept for "back", holds none.
+ */
 class Stream {
   private source: EventSource | null = null;
+  private isAsleep = document.hidden;
   private run = '';
   private cursor = 0;
   private feed: Feed = NOTHING;
@@ -51,9 +55,9 @@ class Stream {
   private loading: AbortController | null = null;
 
   start(): void {
-    document.addEventListener('visibilitychange', () => {
-      if (!document.hidden) this.show();
-    });
+    document.addEventListener('visibilitychange', () => (document.hidden ? this.sleep() : this.wake()));
+    window.addEventListener('pagehide', () => this.sleep());
+    window.addEventListener('pageshow', () => document.hidden || this.wake());
     this.open();
   }
 
@@ -96,16 +100,36 @@ class Stream {
     this.changed();
   }
 
+  private sleep(): void {
+    this.isAsleep = true;
+    this.source?.close();
+    this.source = null;
+    window.clearTimeout(this.retry);
+  }
+
+  private wake(): void {
+    if (!this.isAsleep) return;
+    this.isAsleep = false;
+    this.changed();
+    this.readAgain();
+    this.open();
+  }
+
+  private readAgain(): void {
+    void client.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'session' && query.queryKey[2] !== 'past' });
+  }
+
   private open(): void {
     this.source?.close();
     window.clearTimeout(this.retry);
+    if (this.isAsleep) return;
     const source = new EventSource(address('/events', { run: this.run, after: this.run ? `${this.run}:${this.cursor}` : '' }));
     this.source = source;
     source.onopen = () => {
       const wasLost = this.connection.state === 'lost';
       this.retryMs = 1_000;
       this.say('open');
-      if (wasLost) void client.invalidateQueries({ predicate: (query) => query.queryKey[0] !== 'session' && query.queryKey[2] !== 'past' });
+      if (wasLost) this.readAgain();
     };
     source.onerror = () => {
       if (this.source !== source) return;
@@ -124,6 +148,8 @@ class Stream {
 
   /** The browser gave up: a server that refuses says whether the person is signed out. */
   private retryLater(): void {
+    window.clearTimeout(this.retry);
+    if (this.isAsleep) return;
     this.retry = window.setTimeout(() => {
       get('/session').then(
         () => this.open(),
@@ -203,11 +229,6 @@ class Stream {
       },
       Math.max(REFRESH_MS, 3 * this.refreshed),
     );
-  }
-
-  private show(): void {
-    this.changed();
-    this.refreshSoon();
   }
 
   /** What arrives within a frame is shown at once; a hidden tab shows nothing. */

@@ -4,6 +4,7 @@ import { tabs } from '../views';
 
 /** Views listen to these: `J`, `K`, `F`, `A`, `D`, arrows. */
 export type KeyName = 'j' | 'k' | 'f' | 'a' | 'd' | 'l' | 'ArrowLeft' | 'ArrowRight' | 'Enter';
+const REPEATS = ['j', 'k', 'ArrowLeft', 'ArrowRight']; // what a key that is held does again
 const listeners = new Map<string, Set<() => void>>();
 
 const isTyping = (target: EventTarget | null) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
@@ -54,6 +55,7 @@ export function useKeyboard(show: (overlay: 'palette' | 'help' | null) => void):
       } else {
         const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
         const set = listeners.get(key);
+        if (event.repeat && !REPEATS.includes(key)) return;
         if (!set?.size && (key === 'j' || key === 'k')) moveFocus(key === 'j' ? 1 : -1);
         if (!set?.size || (key.length > 1 && isWidget(event.target))) return;
         event.preventDefault();

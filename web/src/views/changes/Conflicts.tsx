@@ -16,7 +16,7 @@ const keyOf = (conflict: Conflict) => conflict.id || `${conflict.path} ${conflic
 export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict[] }) {
   const { t } = useTranslation();
   const { params } = useAddress();
-  const [said, setSaid] = useState<ReadonlyMap<string, string>>(new Map());
+  const [said, setSaid] = useState<ReadonlyMap<string, Said>>(new Map());
   const order = useRef(new Map<string, number>()); // what waited when it was first seen stays on top, and what was shown stays shown
   const first = useRef('');
   for (const item of [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== ''))) if (!order.current.has(keyOf(item))) order.current.set(keyOf(item), order.current.size);
@@ -40,8 +40,8 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
         </ul>
       )}
       <One key={keyOf(chosen)} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)}
-        said={said.get(keyOf(chosen)) ?? ''}
-        onSaid={(text) => setSaid((before) => new Map([...before, ...conflicts.filter((item) => item.approval === chosen.approval).map((item) => [keyOf(item), text] as const)]))}
+        said={said.get(keyOf(chosen))}
+        onSaid={(text) => setSaid((before) => new Map([...before, ...conflicts.filter((item) => item.approval === chosen.approval).map((item) => [keyOf(item), { approval: item.approval, text }] as const)]))}
       />
     </div>
   );
@@ -53,17 +53,24 @@ function State({ conflict }: { conflict: Conflict }) {
   return <StateSign state={SIGN[state] ?? 'waiting'} word={conflict.approval ? t('changes.waitsForYou') : state in SIGN ? t(`changes.conflictState.${state.replace(' ', '_')}`) : state} />;
 }
 
+/** What became of the answer to one question; the same conflict may be asked about again. */
+interface Said {
+  approval: string;
+  text: string;
+}
+
 interface OneProps {
   run: string;
   conflict: Conflict;
   siblings: Conflict[];
   isListed: boolean;
-  said: string;
+  said: Said | undefined;
   onSaid: (text: string) => void;
 }
 
 function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
   const { t } = useTranslation();
+  const isAgain = said !== undefined && conflict.approval !== '' && said.approval !== conflict.approval;
   const isOpen = conflict.approval !== '' || conflict.state === 'open' || conflict.state === 'proposed';
   const rung = isOpen ? t(conflict.result ? (conflict.rung === 'model' ? 'changes.proposedByModel' : 'changes.proposedByCode') : 'changes.notMerged') : RUNGS.includes(conflict.rung) ? t(`changes.rung.${conflict.rung}`) : conflict.rung;
   return (
@@ -81,7 +88,12 @@ function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
           <pre>{conflict.dropped.join('\n')}</pre>
         </div>
       )}
-      {said ? <p role="status">{said}</p> : conflict.approval && <Settle run={run} conflicts={siblings} shown={conflict} onSaid={onSaid} />}
+      {isAgain && (
+        <p role="status" className="tone-wait">
+          {t('changes.asksAgain')}
+        </p>
+      )}
+      {said && !isAgain ? <p role="status">{said.text || t('inbox.answered')}</p> : conflict.approval && <Settle key={conflict.approval} run={run} conflicts={siblings} shown={conflict} onSaid={onSaid} />}
       {(conflict.base || conflict.left || conflict.right || conflict.result) && <Panes conflict={conflict} />}
     </section>
   );

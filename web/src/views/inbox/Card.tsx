@@ -1,4 +1,4 @@
-import { useCallback, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { AnswerInput, InboxItem } from '../../api/types';
 import { useKey } from '../../shell/keyboard';
@@ -7,18 +7,21 @@ import { AgentName, Button, Problem, Time } from '../../ui';
 import { DiffView } from '../../ui/diff/DiffView';
 import { Entry } from '../../ui/Entry';
 
-export type Send = (input: AnswerInput) => Promise<void>;
+export type Send = (input: AnswerInput, isByKey: boolean) => Promise<void>;
+
+const READ_MS = 700; // how long a card that opened by itself is shown before a key answers it
 
 interface CardProps {
   item: InboxItem;
   outcome: string;
   isOpen: boolean;
+  isChosen: boolean; // the person opened it
   onOpen: () => void;
   send: Send;
 }
 
 /** One thing that waits: who wants what and why, and what can be answered. */
-export function Card({ item, outcome, isOpen, onOpen, send }: CardProps) {
+export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProps) {
   const { t } = useTranslation();
   return (
     <article className={`card ask ${outcome ? 'ask-over' : ''}`} data-open={isOpen || undefined} aria-label={t(`inbox.kind.${item.kind}`)}>
@@ -41,7 +44,7 @@ export function Card({ item, outcome, isOpen, onOpen, send }: CardProps) {
           <span className="ask-why">{outcome}</span>
         </div>
       ) : isOpen ? (
-        <Open item={item} send={send} />
+        <Open item={item} isChosen={isChosen} send={send} />
       ) : (
         <button type="button" className="ask-fold" onClick={onOpen}>
           {firstLine(item)}
@@ -53,14 +56,19 @@ export function Card({ item, outcome, isOpen, onOpen, send }: CardProps) {
 
 const firstLine = (item: InboxItem) => (item.question.trim() || item.call.trim()).split('\n')[0] ?? '';
 
-function Open({ item, send }: { item: InboxItem; send: Send }) {
+function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; send: Send }) {
   const { t } = useTranslation();
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
-  const say = (input: AnswerInput) => {
+  const openedAt = useRef(Infinity);
+  useEffect(() => {
+    openedAt.current = performance.now();
+  }, []);
+  const isRead = () => isChosen || performance.now() - openedAt.current >= READ_MS;
+  const say = (input: AnswerInput, isByKey = false) => {
     setBusy(true);
     setError(null);
-    send(input)
+    send(input, isByKey)
       .catch(setError)
       .finally(() => setBusy(false));
   };
@@ -86,7 +94,7 @@ function Open({ item, send }: { item: InboxItem; send: Send }) {
       )}
       {!item.is_running && <p className="soft">{t('inbox.notRunning')}</p>}
       {error !== null && <Problem error={error} />}
-      <Answers item={item} say={say} isBusy={isBusy} />
+      <Answers item={item} say={say} isBusy={isBusy} isRead={isRead} />
     </div>
   );
 }
@@ -123,8 +131,9 @@ function Touches({ item }: { item: InboxItem }) {
 
 interface AnswerProps {
   item: InboxItem;
-  say: (input: AnswerInput) => void;
+  say: (input: AnswerInput, isByKey?: boolean) => void;
   isBusy: boolean;
+  isRead: () => boolean; // whether a key may answer it
 }
 
 function Answers(props: AnswerProps) {
@@ -155,19 +164,19 @@ const Hint = ({ name }: { name: string }) => (
   </kbd>
 );
 
-function Permission({ item, say, isBusy }: AnswerProps) {
+function Permission({ item, say, isBusy, isRead }: AnswerProps) {
   const { t } = useTranslation();
   const [mode, setMode] = useState<'' | 'always' | 'deny'>('');
-  const allow = () => isBusy || say({ decision: 'approved', scope: 'once' });
-  useKey('a', allow, mode === '');
-  useKey('d', useCallback(() => setMode('deny'), []), mode === '');
+  const allow = (isByKey = false) => isBusy || say({ decision: 'approved', scope: 'once' }, isByKey);
+  useKey('a', () => isRead() && allow(true), mode === '');
+  useKey('d', () => isRead() && setMode('deny'), mode === '');
   const back = () => setMode('');
   if (mode === 'always')
     return <Entry label={t('inbox.ruleLabel')} initial={item.rule} submit={t('inbox.ruleSave')} isBusy={isBusy} isMono onBack={back} onSubmit={(rule) => say({ decision: 'approved', scope: 'always', rule })} />;
   if (mode === 'deny') return <Entry label={t('inbox.denyLabel')} submit={t('inbox.deny')} isBusy={isBusy} isOptional isDanger onBack={back} onSubmit={(text) => say({ decision: 'denied', text })} />;
   return (
     <div className="ask-actions">
-      <Button look="main" isDisabled={isBusy} onClick={allow}>
+      <Button look="main" isDisabled={isBusy} onClick={() => allow()}>
         {t('inbox.allowOnce')} <Hint name="A" />
       </Button>
       {(item.release || item.rule) && (
@@ -187,18 +196,18 @@ function Permission({ item, say, isBusy }: AnswerProps) {
   );
 }
 
-function Confirmation({ item, say, isBusy }: AnswerProps) {
+function Confirmation({ item, say, isBusy, isRead }: AnswerProps) {
   const { t } = useTranslation();
   const [isChanging, setChanging] = useState(false);
   const isPlan = item.kind === 'plan';
-  const yes = () => isBusy || say({ decision: 'approved', text: 'yes' });
-  const no = () => isBusy || say({ decision: 'denied', text: 'no' });
-  useKey('a', yes, !isChanging);
-  useKey('d', no, !isChanging);
+  const yes = (isByKey = false) => isBusy || say({ decision: 'approved', text: 'yes' }, isByKey);
+  const no = (isByKey = false) => isBusy || say({ decision: 'denied', text: 'no' }, isByKey);
+  useKey('a', () => isRead() && yes(true), !isChanging);
+  useKey('d', () => isRead() && no(true), !isChanging);
   if (isChanging) return <Entry label={t('inbox.changeLabel')} submit={t('inbox.send')} isBusy={isBusy} onBack={() => setChanging(false)} onSubmit={(text) => say({ text })} />;
   return (
     <div className="ask-actions">
-      <Button look="main" isDisabled={isBusy} onClick={yes}>
+      <Button look="main" isDisabled={isBusy} onClick={() => yes()}>
         {t(isPlan ? 'inbox.planYes' : 'inbox.unverifiedYes')} <Hint name="A" />
       </Button>
       {isPlan && (
@@ -206,7 +215,7 @@ function Confirmation({ item, say, isBusy }: AnswerProps) {
           {t('inbox.planChange')}
         </Button>
       )}
-      <Button look="danger" isDisabled={isBusy} onClick={no}>
+      <Button look="danger" isDisabled={isBusy} onClick={() => no()}>
         {t(isPlan ? 'inbox.planNo' : 'inbox.unverifiedNo')} <Hint name="D" />
       </Button>
     </div>

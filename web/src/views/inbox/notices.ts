@@ -34,6 +34,8 @@ async function look(): Promise<void> {
   }
 }
 
+const POLL_MS = 30_000;
+
 /** Say it when something new waits while the page is not looked at. */
 export function startNotices(): void {
   let count = -1;
@@ -44,4 +46,12 @@ export function startNotices(): void {
     count = next;
     look().catch(() => undefined); // the next change looks again
   });
+  // A hidden page follows no events: it asks now and then.
+  window.setInterval(() => {
+    if (!document.hidden || notices.read() !== 'on') return;
+    get<Page<InboxItem>>('/inbox', { limit: 1 }).then(
+      (page) => client.setQueryData(['inbox', 'count'], page.total ?? page.items.length),
+      () => undefined,
+    );
+  }, POLL_MS);
 }

@@ -32,16 +32,18 @@ function Cards({ items, total }: { items: InboxItem[]; total: number }) {
   const { params } = useAddress();
   const [said, setSaid] = useState<ReadonlyMap<string, string>>(new Map());
   const entries = useEntries(items, said, t('inbox.gone'));
-  const open = entries.find((entry) => entry.key === params.item) ?? entries.find((entry) => !entry.outcome);
+  const [isByKey, setByKey] = useState(false); // after an answer by key, only the person opens the next
+  const first = entries.find((entry) => !entry.outcome);
+  const open = entries.find((entry) => entry.key === params.item) ?? (isByKey ? undefined : first);
   const chosen = open?.key ?? '';
   const list = useRef<HTMLDivElement>(null);
   const move = useCallback(
     (by: number) => {
       const index = entries.findIndex((entry) => entry.key === chosen);
-      const next = entries[Math.max(0, Math.min(entries.length - 1, index + by))];
+      const next = index < 0 ? first : entries[Math.max(0, Math.min(entries.length - 1, index + by))];
       if (next) setParam('item', next.key);
     },
-    [entries, chosen],
+    [entries, chosen, first],
   );
   useKey('j', useCallback(() => move(1), [move]));
   useKey('k', useCallback(() => move(-1), [move]));
@@ -49,19 +51,20 @@ function Cards({ items, total }: { items: InboxItem[]; total: number }) {
     if (params.item) list.current?.querySelector('[data-open]')?.scrollIntoView({ block: 'nearest' });
   }, [params.item]);
 
-  const settle = (item: InboxItem, outcome: string) => {
+  const settle = (item: InboxItem, outcome: string, isKey: boolean) => {
+    setByKey(isKey);
     setSaid((before) => new Map([...before, [keyOf(item), outcome]]));
     if (params.item === keyOf(item)) setParam('item', '');
   };
   const send = (entry: Entry): Send =>
-    async (input: AnswerInput) => {
+    async (input: AnswerInput, isKey: boolean) => {
       try {
         const result = await answer(entry.item.run, entry.item.id, input);
         const own = [t(input.decision === 'denied' ? 'inbox.youDenied' : input.decision === 'approved' ? 'inbox.youAllowed' : 'inbox.answered'), input.text ? `“${input.text}”` : ''].filter(Boolean).join(' ');
-        settle(entry.item, [result.message, result.hint].filter(Boolean).join(' ') || own);
+        settle(entry.item, [result.message, result.hint].filter(Boolean).join(' ') || own, isKey);
       } catch (error) {
         if (!(error instanceof ProblemError) || error.problem.code !== 'answered_elsewhere') throw error;
-        settle(entry.item, error.problem.message);
+        settle(entry.item, error.problem.message, isKey);
         refresh(entry.item.run);
       }
     };
@@ -78,7 +81,7 @@ function Cards({ items, total }: { items: InboxItem[]; total: number }) {
       )}
       {shown && <p className="soft">{shown}</p>}
       {entries.map((entry) => (
-        <Card key={entry.key} item={entry.item} outcome={entry.outcome} isOpen={entry.key === chosen} onOpen={() => setParam('item', entry.key)} send={send(entry)} />
+        <Card key={entry.key} item={entry.item} outcome={entry.outcome} isOpen={entry.key === chosen} isChosen={entry.key === params.item} onOpen={() => setParam('item', entry.key)} send={send(entry)} />
       ))}
     </div>
   );
