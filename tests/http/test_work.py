@@ -149,3 +149,16 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert (await desk.get(f"/runs/{run}/change"))["state"] == "ready"
         await desk.post(f"/runs/{run}/discard", force=True)
         assert (await desk.get(f"/runs/{run}/change"))["state"] == "discarded"
+
+
+async def test_a_file_whose_name_is_not_utf_8_is_listed_and_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "printf 'x = 1\\n' > \"$(printf 'bad\\377.py')\""
+    async with open_desk(coder(call("execute_script", interpreter="bash", script=script)), monkeypatch) as desk:
+        run = await desk.start(request="add a file", allow_unverified=True)
+        await desk.allow(run)
+        (file,) = (await desk.get(f"/runs/{run}/change"))["files"]
+        assert file["path"] == "bad\\udcff.py"
+        assert "+x = 1" in (await desk.get(f"/runs/{run}/change/file", path=file["path"]))["text"]
+        assert (await desk.get(f"/runs/{run}/change/blame", path=file["path"]))["total"] == 1
+        refused = await desk.client.get(f"/api/runs/{run}/change/blame", params={"path": "x\0"})
+        assert refused.status_code == 422

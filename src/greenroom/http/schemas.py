@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 T = TypeVar("T")
 
@@ -19,10 +19,18 @@ MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
+def escape_surrogates(value: object) -> object:
+    """Return text that JSON can hold: a byte of a file name that is not UTF-8 becomes an escape."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    return [escape_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 class Fields(BaseModel):
     """The base of what is sent."""
 
     model_config = ConfigDict(frozen=True)
+    _escape = field_validator("*", mode="before")(escape_surrogates)
 
     @classmethod
     def make(cls, source: object, /, **fields: object) -> Self:

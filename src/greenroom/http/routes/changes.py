@@ -47,7 +47,10 @@ from greenroom.teamwork.conflicts import ConflictRecord
 
 MAX_FILE_DIFF_BYTES: Final = 400_000
 MAX_LOG_CHARS: Final = 400_000
-FilePath = Annotated[str, Query(min_length=1, max_length=4_000, description="A file of the change.")]
+FilePath = Annotated[
+    str,
+    Query(min_length=1, max_length=4_000, pattern=r"^[^\x00]+$", description="A file of the change, as it lists it."),
+]
 
 router = APIRouter(tags=["changes"])
 
@@ -137,16 +140,21 @@ def _read_results(steps: Sequence[Step]) -> dict[str, CheckResult]:
     return {entry.check: entry for report in reports if report is not None for entry in report.checks}
 
 
+async def _find_file(change: RunChange, path: str) -> PathChange:
+    """Return the changed file that a list names. Raise `RefusedError` if there is none."""
+    entries = (await change.workspace.diff(change.snapshot.commit, change.tip, limit=0)).changes
+    entry = next((entry for entry in entries if schemas.escape_surrogates(entry.path) == path), None)
+    if entry is None:
+        raise make_refusal("no_such_file", translate("actions.no_file", path=path))
+    return entry
+
+
 @router.get("/runs/{run}/change/file")
 async def read_file_diff(context: Context, run: RunPath, path: FilePath, at: At = None) -> schemas.FileDiff:
     """Return the unified diff of one file. A large one is cut."""
     _, change, _ = await _find_change(context, run, at)
-    pair = change.snapshot.commit, change.tip
-    entries = (await change.workspace.diff(*pair, limit=0)).changes
-    entry = next((entry for entry in entries if entry.path == path), None)
-    if entry is None:
-        raise make_refusal("no_such_file", translate("actions.no_file", path=path))
-    paths = list(filter(None, (entry.before, path)))
+    entry = await _find_file(change, path)
+    paths, pair = list(filter(None, (entry.before, entry.path))), (change.snapshot.commit, change.tip)
     diff = await change.workspace.diff(*pair, limit=MAX_FILE_DIFF_BYTES, paths=paths)
     return schemas.FileDiff(path=path, text=diff.text, is_cut=diff.cut)
 
@@ -157,8 +165,9 @@ async def blame_file(
 ) -> schemas.Page[schemas.BlameLine]:
     """Say for each line of a changed file which step wrote it. Older lines have no step."""
     _, change, steps = await _find_change(context, run, at)
+    entry = await _find_file(change, path)
     try:
-        origins = await change.workspace.blame_file(change.snapshot.commit, change.tip, path)
+        origins = await change.workspace.blame_file(change.snapshot.commit, change.tip, entry.path)
     except WorkspaceFault as fault:
         raise make_refusal("no_such_file", str(fault)) from None
     subtasks = {step.step_id: str(step.subtask_id or "") for step in steps}
