@@ -162,3 +162,12 @@ async def test_a_file_whose_name_is_not_utf_8_is_listed_and_read(shop: Path, mon
         assert (await desk.get(f"/runs/{run}/change/blame", path=file["path"]))["total"] == 1
         refused = await desk.client.get(f"/api/runs/{run}/change/blame", params={"path": "x\0"})
         assert refused.status_code == 422
+
+
+async def test_a_rule_that_was_not_shown_is_not_granted_for_a_run(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
+        item = await desk.ask(run)
+        refused = await desk.answer(item, 400, scope="run", rule="allow command *")
+        assert refused["code"] == "invalid_rule"
+        assert await desk.list_open(run) == [item]

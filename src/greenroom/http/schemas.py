@@ -6,6 +6,8 @@ from typing import Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from greenroom.core.base.text import escape_surrogates
+
 T = TypeVar("T")
 
 RunState = Literal[
@@ -19,18 +21,17 @@ MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
-def escape_surrogates(value: object) -> object:
-    """Return text that JSON can hold: a byte of a file name that is not UTF-8 becomes an escape."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    return [escape_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+def _escape(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_escape(item) for item in value]
+    return escape_surrogates(value) if isinstance(value, str) else value
 
 
 class Fields(BaseModel):
     """The base of what is sent."""
 
     model_config = ConfigDict(frozen=True)
-    _escape = field_validator("*", mode="before")(escape_surrogates)
+    _escaped = field_validator("*", mode="before")(_escape)
 
     @classmethod
     def make(cls, source: object, /, **fields: object) -> Self:

@@ -124,3 +124,8 @@ class ControlCharacterFilter:
         """Return the text still held back."""
         rest, self._rest = self._rest, ""
         return remove_control_characters(rest)
+
+
+def escape_surrogates(text: str) -> str:
+    """Return text that UTF-8 can hold: a byte of a file name that is not UTF-8 becomes an escape."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -34,6 +34,7 @@ from greenroom.app.teams.integration import (
 from greenroom.app.teams.integration_report import render_markdown
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import StepId, TeamId
+from greenroom.core.base.text import escape_surrogates
 from greenroom.core.ports.checks import CheckResult
 from greenroom.core.ports.workspace import CommitInfo, PathChange, WorkspaceFault
 from greenroom.core.state.step import Step
@@ -143,7 +144,7 @@ def _read_results(steps: Sequence[Step]) -> dict[str, CheckResult]:
 async def _find_file(change: RunChange, path: str) -> PathChange:
     """Return the changed file that a list names. Raise `RefusedError` if there is none."""
     entries = (await change.workspace.diff(change.snapshot.commit, change.tip, limit=0)).changes
-    entry = next((entry for entry in entries if schemas.escape_surrogates(entry.path) == path), None)
+    entry = next((entry for entry in entries if escape_surrogates(entry.path) == path), None)
     if entry is None:
         raise make_refusal("no_such_file", translate("actions.no_file", path=path))
     return entry

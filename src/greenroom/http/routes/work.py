@@ -358,7 +358,11 @@ async def answer_item(context: Context, run: RunPath, item: str, body: inputs.An
         if refusal.rejection.code.startswith("unknown"):
             raise await _explain_closed(context, run, item) from None
         raise
-    note, hint = keep_rule(state, approval, answer), ""
+    note, hint = "", ""
+    try:
+        note = keep_rule(state, approval, answer)
+    except WorldFault as fault:  # the answer is there, and holds for this run
+        hint = str(fault)
     try:
         await context.host.wake(run)
     except GreenroomError as error:  # the answer is there; the run goes on elsewhere
@@ -373,6 +377,8 @@ async def _make_decision(
     kind, text = find_kind(state, approval), body.text.strip()
     if kind == "permission":
         rule = body.rule.strip()
+        if body.scope == "run" and rule not in ("", approval.grant):
+            raise make_refusal("invalid_rule", translate("actions.rule_not_shown"))
         for line in rule.splitlines() if body.scope != "once" else ():
             try:
                 normalise_rule(line)
