@@ -21,17 +21,11 @@ MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
-def _escape(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return [_escape(item) for item in value]
-    return escape_surrogates(value) if isinstance(value, str) else value
-
-
 class Fields(BaseModel):
     """The base of what is sent."""
 
     model_config = ConfigDict(frozen=True)
-    _escaped = field_validator("*", mode="before")(_escape)
+    _escaped = field_validator("*", mode="before")(escape_surrogates)
 
     @classmethod
     def make(cls, source: object, /, **fields: object) -> Self:

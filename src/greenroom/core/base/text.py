@@ -126,6 +126,8 @@ class ControlCharacterFilter:
         return remove_control_characters(rest)
 
 
-def escape_surrogates(text: str) -> str:
-    """Return text that UTF-8 can hold: a byte of a file name that is not UTF-8 becomes an escape."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+def escape_surrogates(value: object) -> object:
+    """Return a text, or a list of texts, that UTF-8 can hold: a byte of a file name that is not becomes an escape."""
+    if isinstance(value, list | tuple):
+        return [escape_surrogates(item) for item in value]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
