@@ -217,3 +217,51 @@ async def read_live(stream: AsyncIterator[bytes]) -> list[Row]:
             if kind == "live":
                 return list(data)
     raise AssertionError("the stream ended")
+
+
+async def test_large_frames_are_cut_and_watchers_share_what_is_read(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greenroom.http.event_hub.MAX_FRAME", 1_000)
+    monkeypatch.setattr("greenroom.http.event_hub.BACKLOG_PAGE", 10)
+    run, hub, reader = await make_run(site), hub_of(site), site.app.state.context.reader
+    head, describe, reads = await act(site, run), reader.describe, list[int]()
+
+    async def count(run: TeamId, versions: range, language: str) -> object:
+        reads.append(versions[0])
+        return await describe(run, versions, language)
+
+    monkeypatch.setattr(reader, "describe", count)
+
+    async def watch(start: int) -> tuple[list[bytes], list[int]]:
+        chunks, versions = list[bytes](), list[int]()
+        async with aclosing(hub.watch(Subscription(runs={run: start}))) as stream, asyncio.timeout(30):
+            async for chunk in stream:
+                rows = [row for _, kind, data in parse(chunk) if kind == "events" for row in data]
+                versions += [row["version"] for row in rows]
+                chunks += [chunk] if len(rows) > 1 else []
+                if versions[-1:] == [head]:
+                    break
+        return chunks, versions
+
+    async with aclosing(hub.watch(Subscription(runs={run: None}))) as stream:  # keeps the tail of the run
+        await anext(stream)
+        found = await asyncio.gather(*(watch(start % 20) for start in range(40)))
+    for start, (chunks, versions) in enumerate(found):
+        assert versions == list(range(start % 20 + 1, head + 1))
+        assert all(len(chunk) < 1_500 for chunk in chunks)
+    assert sorted(reads) == list(range(1, head + 1, 10))
+    rare = hub.watch(Subscription(runs={run: 0}, types={"TeamResumed"}))
+    async with aclosing(rare) as stream:
+        rows = await read_rows(stream, head)
+    assert {row["type"] for row in rows} == {"TeamResumed"}
+
+
+async def test_watchers_come_back_at_different_times(site: Site) -> None:
+    hub = hub_of(site)
+    streams = [hub.watch(Subscription(runs={})) for _ in range(20)]
+    times = {(await anext(stream)).split(b"\n")[0] for stream in streams}
+    for stream in streams:
+        await stream.aclose()
+    assert len(times) == 20
+    assert all(500 <= int(time.removeprefix(b"retry: ")) < 2_500 for time in times)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -40,6 +40,17 @@ MAX_FRAMES: Final = 200
 
 MAX_CHANGED_RUNS: Final = 50
 BACKLOG_PAGE: Final = 500
+MAX_PAGES: Final = 8
+"""Events of a page of older ones, and pages that the watchers of a run share."""
+
+MAX_FRAME: Final = 256_000
+"""Bytes of events after which a frame ends. A larger event is alone in its frame."""
+
+RETRY_MS: Final = 500
+RETRY_STEP_MS: Final = 97
+RETRY_SPREAD_MS: Final = 2_000
+"""When watchers come back after the server was gone: not all at once."""
+
 PING: Final = b": ping\n\n"
 MAX_HELD: Final = 512
 OPEN_WORD: Final = re.compile(r"[!-~]+\Z")
@@ -65,6 +76,15 @@ class TailRow:
         return self.encoded[language]
 
 
+class SentRow(NamedTuple):
+    """An event as watchers get it."""
+
+    version: int
+    type: str
+    agent: str
+    data: bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     """What a watcher wants: events of runs after a version each, None for now, of these types and this agent."""
@@ -85,7 +105,9 @@ class RunTail:
         self.is_broken = False
         self.task: asyncio.Task[None] | None = None
         self._rows: deque[TailRow] = deque(maxlen=MAX_ROWS)
-        self._bodies: dict[tuple[int, int, str], bytes] = {}
+        self._bodies: dict[tuple[int, int, str], tuple[bytes, int]] = {}
+        self._pages: OrderedDict[tuple[int, int, str], Sequence[SentRow]] = OrderedDict()
+        self._reading = asyncio.Lock()
 
     @property
     def version(self) -> int:
@@ -103,20 +125,34 @@ class RunTail:
         """Return whether every event after a version is in memory."""
         return version >= self.version - len(self._rows)
 
-    def encode_after(self, version: int, wanted: Subscription) -> bytes:
-        """Return the wanted events after a version as JSON, with commas between them."""
+    async def read_page(self, reader: StateReader, version: int, language: str) -> Sequence[SentRow]:
+        """Return the older events of the page that follows a version. Watchers share it."""
+        begin = version - version % BACKLOG_PAGE
+        async with self._reading:
+            end = min(begin + BACKLOG_PAGE, self.version - len(self._rows))
+            key = (begin, end, language)
+            if key not in self._pages:
+                rows = await reader.describe(self.run, range(begin + 1, end + 1), language)
+                self._pages[key] = [
+                    SentRow(row.version, row.type, row.agent, row.model_dump_json().encode()) for row in rows
+                ]
+                if len(self._pages) > MAX_PAGES:
+                    self._pages.popitem(last=False)
+            return [row for row in self._pages[key] if row.version > version]
+
+    def encode_after(self, version: int, wanted: Subscription) -> tuple[bytes, int]:
+        """Return the wanted events after a version as JSON, with commas between them, and the version they reach."""
         key = (version, self.version, wanted.language)
         is_shared = not wanted.types and not wanted.agent
         if is_shared and key in self._bodies:
             return self._bodies[key]
         skipped = max(0, len(self._rows) - (self.version - version))
         rows = (self._rows[place] for place in range(skipped, len(self._rows)))
-        chosen = (row for row in rows if not wanted.types or row.stored.type in wanted.types)
-        encoded = (row.encode(wanted.language) for row in chosen)
-        body = b",".join(data for agent, data in encoded if wanted.agent in ("", agent))
+        sent = (SentRow(row.stored.version, row.stored.type, *row.encode(wanted.language)) for row in rows)
+        joined = _join_rows(sent, wanted)
         if is_shared:
-            self._bodies[key] = body
-        return body
+            self._bodies[key] = joined
+        return joined
 
 
 class EventHub:
@@ -150,7 +186,8 @@ class EventHub:
                 tail = await self._open_tail(run)
                 tails.append(tail)
                 cursors[run] = tail.version if after is None else min(after, tail.version)
-            yield b"retry: 1000\n" + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
+            retry = RETRY_MS + self._watchers * RETRY_STEP_MS % RETRY_SPREAD_MS
+            yield b"retry: %d\n" % retry + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
             while not self._is_closed and not any(tail.is_broken for tail in tails):
                 changed, frames = self._changed, list[bytes]()
                 for tail in tails:
@@ -159,7 +196,7 @@ class EventHub:
                 number = self._number
                 if data := b"".join(frames):
                     yield data
-                elif not await _wait(changed, PING_S):
+                elif all(cursors[tail.run] == tail.version for tail in tails) and not await _wait(changed, PING_S):
                     yield PING
         except GreenroomError as error:  # the stream ends, and the browser connects again
             logging.getLogger(__name__).info("A watcher is sent away: %s", error)
@@ -177,13 +214,10 @@ class EventHub:
         if before == tail.version:
             return b""
         if tail.has_all_after(before):
-            cursors[tail.run] = tail.version
-            body = tail.encode_after(before, wanted)
+            body, cursors[tail.run] = tail.encode_after(before, wanted)
         else:
-            cursors[tail.run] = until = min(before + BACKLOG_PAGE, tail.version)
-            rows = await self._reader.describe(tail.run, range(before + 1, until + 1), wanted.language)
-            chosen = (row for row in rows if not wanted.types or row.type in wanted.types)
-            body = b",".join(row.model_dump_json().encode() for row in chosen if wanted.agent in ("", row.agent))
+            rows = await tail.read_page(self._reader, before, wanted.language)
+            body, cursors[tail.run] = _join_rows(rows, wanted)
         name = ",".join(f"{run}:{version}" for run, version in cursors.items())
         return _frame("events", b"[%b]" % body, name) if body else b""
 
@@ -315,6 +349,20 @@ class EventHub:
 def can_wait(info: StreamInfo) -> bool:
     """Return whether something in a run may wait for a person. Without an owner, only requests for approval do."""
     return bool(info.head.version) and (info.questions != 0 or info.owner is not None)
+
+
+def _join_rows(rows: Iterable[SentRow], wanted: Subscription) -> tuple[bytes, int]:
+    """Return the wanted rows as JSON, with commas between them, until a frame is full, and the version they reach."""
+    chosen, size, version = list[bytes](), 0, 0
+    for row in rows:
+        is_wanted = (not wanted.types or row.type in wanted.types) and wanted.agent in ("", row.agent)
+        if is_wanted and chosen and size + len(row.data) > MAX_FRAME:
+            break
+        if is_wanted:
+            chosen.append(row.data)
+            size += len(row.data)
+        version = row.version
+    return b",".join(chosen), version
 
 
 def _frame(kind: str, data: bytes, name: str = "") -> bytes:
