@@ -169,6 +169,8 @@ async def test_only_json_is_taken(site: Site, kind: str) -> None:
 async def test_other_methods_are_refused(site: Site, method: str) -> None:
     answer = await site.client.request(method, "/api/session", headers=site.token)
     assert answer.status_code == 405
+    head = await site.client.head("/api/runs", headers=site.token)
+    assert (head.status_code, head.headers["allow"]) == (405, "GET")
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 

@@ -135,7 +135,15 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert branched["commit"] == git(shop, "rev-parse", "empty-cart")
         assert git(shop, "show", "empty-cart:tests/test_empty.py").startswith("import unittest")
         assert git(shop, "status", "--porcelain") == ""
-        copy = (await desk.post(f"/runs/{run}/fork", version=10))["run"]
+        forks = [await desk.post(f"/runs/{run}/fork", version=version) for version in range(9, 21)]
+        for asked, fork in enumerate(forks, 9):
+            shown = await desk.get(f"/runs/{fork['run']}")
+            assert shown["forked_from"] == {"run": run, "version": fork["version"]}
+            assert shown["head"] > fork["version"]
+            assert fork["version"] <= asked
+            assert f" version {fork['version']}." in fork["message"]
+        assert {asked - fork["version"] for asked, fork in enumerate(forks, 9)} > {0}, "only whole commits are kept"
+        copy = forks[1]["run"]
         assert (await desk.get(f"/runs/{copy}"))["head"] == 11, "and one event says what it is a fork of"
         await desk.post(f"/runs/{copy}/cancel")
         assert (await desk.get(f"/runs/{copy}"))["state"] == "cancelled"

@@ -129,12 +129,14 @@ class Proposal(Fields):
 
 
 class VerbResult(Fields):
-    """What a verb did, in one sentence. `run` is the new run of a fork. Conflicting files are `clashes`."""
+    """What a verb did, in one sentence. `run` is the new run of a fork, `version` what it keeps of the old one: up to
+    the version that was asked for, or to the end of the last commit before. Conflicting files are `clashes`."""
 
     done: bool
     message: str
     hint: str = ""
     run: str | None = None
+    version: int | None = None
     commit: str = ""
     clashes: list[str] = []
 

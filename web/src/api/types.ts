@@ -644,4 +644,5 @@ export interface VerbResult {
   hint: string;
   message: string;
   run: string | null;
+  version: number | null;
 }

@@ -436,7 +436,10 @@ async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: inputs.V
             )
         case "fork":
             new = await context.runtime.fork(run, body.version)
-            return schemas.VerbResult(done=True, message=translate("actions.forked", run=new), run=new)
+            origin = (await context.runtime.state(new)).team.origin
+            kept = origin.version if origin is not None else 0
+            message = translate("actions.forked", run=new, version=kept)
+            return schemas.VerbResult(done=True, message=message, run=new, version=kept)
         case "rewind":
             return await _rewind(context, run, body)
         case _:
