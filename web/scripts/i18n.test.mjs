@@ -43,6 +43,25 @@ test('every key is used, and every key that is used exists', () => {
   assert.deepEqual(called.filter((key) => !stems.has(key)), []);
 });
 
+test('every key that is built of a choice of words exists', () => {
+  const stems = new Set([...en.keys()].map(stem));
+  const missing = [];
+  let found = 0;
+  for (const file of readdirSync('src', { recursive: true }).filter((name) => name.endsWith('.tsx'))) {
+    const text = readFileSync(`src/${file}`, 'utf8');
+    for (const [, prefix, name] of text.matchAll(/\bt\(`([\w.]+\.)\$\{(\w+)\}`/g)) {
+      // The words that a `const` of this name may be: what stands behind `?` and `:` of its choice.
+      for (const [, choice] of text.matchAll(new RegExp(`const ${name} = ([^;\\n]*\\?[^;\\n]*);`, 'g')))
+        for (const [, word] of choice.matchAll(/[?:]\s*'(\w+)'/g)) {
+          found += 1;
+          if (!stems.has(prefix + word)) missing.push(`${file}: ${prefix}${word}`);
+        }
+    }
+  }
+  assert.ok(found >= 4, 'the choices are found');
+  assert.deepEqual([...new Set(missing)], []);
+});
+
 test('no visible text is outside the catalogues', () => {
   const found = readdirSync('src', { recursive: true })
     .filter((name) => name.endsWith('.tsx'))

@@ -1,4 +1,4 @@
-import { useSyncExternalStore } from 'react';
+import { useEffect, useState, useSyncExternalStore } from 'react';
 
 /** A setting of this browser, kept in its local storage. */
 export function setting<T extends string>(name: string, initial: T) {
@@ -33,4 +33,35 @@ export const planView = setting<'graph' | 'gantt'>('plan', 'graph');
 
 export function applyTheme(): void {
   document.documentElement.dataset.theme = theme.read();
+}
+
+const draftKey = (name: string) => `greenroom.draft.${name}`;
+
+/** What was typed and not sent: it stays until this tab of the browser is closed. */
+export function useDraft<T>(name: string, initial: T) {
+  const [value, setValue] = useState<T>(() => {
+    try {
+      return JSON.parse(window.sessionStorage.getItem(draftKey(name)) ?? 'null') ?? initial;
+    } catch {
+      return initial;
+    }
+  });
+  useEffect(() => {
+    try {
+      if (value === initial) window.sessionStorage.removeItem(draftKey(name));
+      else window.sessionStorage.setItem(draftKey(name), JSON.stringify(value));
+    } catch {
+      // A browser that keeps nothing forgets the draft with the view.
+    }
+  }, [name, value]);
+  return [value, setValue] as const;
+}
+
+export function forgetDrafts(...names: string[]): void {
+  for (const name of names)
+    try {
+      window.sessionStorage.removeItem(draftKey(name));
+    } catch {
+      // Nothing was kept.
+    }
 }

@@ -90,7 +90,9 @@ export function Money({ value, limit, tip, isInLink }: { value: number | null; l
 /** A relative time; the absolute one is on hover and focus. In a link it is not focused by itself. */
 export function Time({ at, isInLink }: { at: number; isInLink?: boolean }) {
   const format = useFormat();
-  const now = useNow(15_000);
+  const [isYoung, setYoung] = useState(() => Date.now() - at < 60_000);
+  const now = useNow(isYoung ? 1_000 : 15_000);
+  useEffect(() => setYoung(now - at < 60_000), [now, at]);
   const time = (
     <time className="num" dateTime={new Date(at).toISOString()} tabIndex={isInLink ? undefined : 0} title={isInLink ? format.absolute(at) : undefined}>
       {format.ago(at, Math.max(now, at))}

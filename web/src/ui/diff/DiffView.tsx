@@ -2,6 +2,7 @@ import { Fragment, useMemo, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import { setting } from '../../state/setting';
 import { agentClass, Empty, Switch, VirtualList } from '..';
+import { reveal } from '../reveal';
 import { parseDiff, splitRows, type DiffRow, type FileChange } from './parse';
 import './diff.css';
 
@@ -39,10 +40,11 @@ interface DiffViewProps extends LineProps {
 }
 
 /** A unified diff, as one column or as two. A long one shows only the rows that are seen. */
-export function DiffView({ text, label, isCut, layout, hasNames, className = '', ...line }: DiffViewProps) {
+export function DiffView({ text: raw, label, isCut, layout, hasNames, className = '', ...line }: DiffViewProps) {
   const { t } = useTranslation();
   const chosen = diffLayout.use();
   const isSplit = (layout ?? chosen) === 'split';
+  const text = useMemo(() => reveal(raw), [raw]);
   const files = useMemo(() => parseDiff(text), [text]);
   const rows = useMemo(() => files.flatMap((file) => shownRows(file, isSplit, hasNames ?? files.length > 1)), [files, isSplit, hasNames]);
   if (!rows.length) return text.trim() ? <pre className="block">{text}</pre> : <Empty title={t('diff.nothing')} />;

@@ -72,7 +72,7 @@ const fits = (row: EventRow, { agent, type, search }: Filters) =>
   (!agent || row.agent === agent) && (!type || row.type === type) && (!search || row.text.toLowerCase().includes(search.toLowerCase()));
 
 // What the machinery notes for itself; the tab Log and `Every event` show it.
-const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskStarted', 'ThreadClosed', 'ThreadOpened']);
+const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskEnding', 'TaskStarted', 'ThreadClosed', 'ThreadOpened']);
 
 /** The first line of a model's reply; empty when it only called tools, null when the event is no model call. */
 export function replyOf(row: EventRow): string | null {
@@ -102,5 +102,5 @@ export function lineOf(row: EventRow): string {
 export function essential(rows: EventRow[]): EventRow[] {
   const ended = new Set<string>();
   for (const row of rows) if (row.type === 'StepEnded') ended.add(row.step);
-  return rows.filter((row) => levelOf(row) === 'bad' || (row.text !== '' && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
+  return rows.filter((row) => levelOf(row) === 'bad' || (row.text !== '' && !/^\S+@\S+$/.test(row.text) && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
 }

@@ -1,6 +1,6 @@
 import { useRun, useSession } from '../../api/queries';
 import type { Verb } from '../../api/types';
-import { usePast } from '../run/past';
+import { useOff } from '../run/past';
 
 const KINDS = ['human', 'person'];
 
@@ -12,7 +12,7 @@ export function useIsPerson(): (id: string, kind?: string) => boolean {
 
 /** Why a verb cannot be used on a run now; empty when it can. */
 export function useWhyNot(run: string, verb: Verb): string {
-  const past = usePast();
+  const past = useOff();
   const action = useRun(run).data?.actions.find((item) => item.verb === verb);
   return past || (action && !action.is_allowed ? action.why : '');
 }

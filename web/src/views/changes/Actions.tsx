@@ -4,7 +4,7 @@ import { ProblemError } from '../../api/client';
 import { useRun, useVerb } from '../../api/queries';
 import type { Action, Change, Verb, VerbInput } from '../../api/types';
 import { Button, Dialog, Loaded, Problem } from '../../ui';
-import { usePast } from '../run/past';
+import { useOff } from '../run/past';
 
 const GOVERNS = ['governing', 'configures_agents'];
 const VERBS: readonly Verb[] = ['apply', 'undo', 'branch', 'discard'];
@@ -12,7 +12,7 @@ const VERBS: readonly Verb[] = ['apply', 'undo', 'branch', 'discard'];
 /** What can be done with the change now, and in one line what that will do. */
 export function Actions({ run, change }: { run: string; change: Change }) {
   const { t } = useTranslation();
-  const past = usePast();
+  const past = useOff();
   const detail = useRun(run);
   const verb = useVerb(run);
   const [asked, setAsked] = useState<Action | null>(null);
@@ -22,6 +22,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
         const isReady = change.state === 'ready' && state === 'finished' && change.verdict !== 'failed';
         const known = VERBS.flatMap((name) => actions.filter((action) => action.verb === name));
         const shown = known.some((action) => action.is_allowed) ? known.filter((action) => action.is_allowed) : known.slice(0, 1);
+        if (change.state === 'discarded' && !verb.data) return null;
         const main = shown[0];
         if (!main) return null;
         return (
@@ -33,7 +34,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
                 </b>
               )}
               {change.state === 'discarded' && <b className="soft">{t('changes.discarded')}</b>}
-              {shown.map((action) => (
+              {(change.state === 'discarded' ? [] : shown).map((action) => (
                 <Button
                   key={action.verb}
                   look={action.verb === 'discard' ? 'danger' : action.verb === 'apply' && action.is_allowed && isReady ? 'main' : undefined}
@@ -48,7 +49,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
                   {action.verb === 'branch' || action.verb === 'discard' ? '…' : ''}
                 </Button>
               ))}
-              <span className="soft grow action-why">{past || main.why || t(`ask.${main.verb}`)}</span>
+              {change.state !== 'discarded' && <span className="soft grow action-why">{past || main.why || t(`ask.${main.verb}`)}</span>}
             </div>
             {verb.data && (
               <div className={`band ${verb.data.done ? 'done' : 'bad'}`} role="status">

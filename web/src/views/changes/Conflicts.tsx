@@ -4,6 +4,7 @@ import type { Conflict } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
 import { Empty, StateSign, Switch } from '../../ui';
 import { newLines } from '../../ui/diff/parse';
+import { reveal } from '../../ui/reveal';
 import { Settle } from './Settle';
 
 const MAX_PANE_LINES = 3_000;
@@ -133,7 +134,7 @@ function Pane({ title, text, against, isShown, isWide }: { title: string; text: 
   const lines = useMemo(() => (text ? text.replace(/\n$/, '').split('\n') : []), [text]);
   const fresh = useMemo(() => (text === against ? new Set<number>() : newLines(against, text)), [against, text]);
   const first = fresh.size ? Math.min(...fresh) : 0;
-  const reveal = (node: HTMLElement | null) => {
+  const scrollTo = (node: HTMLElement | null) => {
     if (node?.parentElement) node.parentElement.scrollTop = Math.max(0, node.offsetTop - node.parentElement.offsetTop - 60);
   };
   return (
@@ -142,9 +143,9 @@ function Pane({ title, text, against, isShown, isWide }: { title: string; text: 
       <div className="pane-text" role="region" aria-label={title} tabIndex={0}>
         {lines.length === 0 && <span className="soft pane-none">{t('changes.noFile')}</span>}
         {lines.slice(0, MAX_PANE_LINES).map((line, index): ReactNode => (
-          <div key={index} ref={fresh.size && index === first ? reveal : undefined} className={`pane-line ${fresh.has(index) ? 'diff-added' : ''}`}>
+          <div key={index} ref={fresh.size && index === first ? scrollTo : undefined} className={`pane-line ${fresh.has(index) ? 'diff-added' : ''}`}>
             <span className="diff-number">{index + 1}</span>
-            <span className="diff-text">{line || ' '}</span>
+            <span className="diff-text">{reveal(line) || ' '}</span>
           </div>
         ))}
         {lines.length > MAX_PANE_LINES && <p className="diff-note">{t('changes.paneCut', { count: MAX_PANE_LINES, total: lines.length })}</p>}

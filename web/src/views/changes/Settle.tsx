@@ -5,14 +5,15 @@ import type { Conflict } from '../../api/types';
 import { Button, Problem } from '../../ui';
 import { Entry } from '../../ui/Entry';
 import { answer, refresh } from '../inbox/inbox';
-import { usePast } from '../run/past';
+import { inWords } from './answer';
+import { useOff } from '../run/past';
 
 type Choice = { word: 'accept' | 'left' | 'right' } | { text: string };
 
 /** Decide what becomes of the files of one request. The answer goes out once each of them has a choice. */
 export function Settle({ run, conflicts, shown, onSaid }: { run: string; conflicts: Conflict[]; shown: Conflict; onSaid: (text: string) => void }) {
   const { t } = useTranslation();
-  const past = usePast();
+  const past = useOff();
   const [choices, setChoices] = useState<ReadonlyMap<string, Choice>>(new Map());
   const [mode, setMode] = useState<'' | 'text' | 'back' | 'drop'>('');
   const [error, setError] = useState<unknown>(null);
@@ -25,7 +26,7 @@ export function Settle({ run, conflicts, shown, onSaid }: { run: string; conflic
       .then((result) => onSaid([result.message, result.hint].filter(Boolean).join(' ')))
       .catch((problem: unknown) => {
         if (problem instanceof ProblemError && problem.problem.code === 'answered_elsewhere') {
-          onSaid(problem.problem.message);
+          onSaid(inWords(problem.problem.message, t));
           refresh(run);
         } else setError(problem);
       })

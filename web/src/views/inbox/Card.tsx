@@ -1,11 +1,13 @@
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useConnection } from '../../api/stream';
 import type { AnswerInput, InboxItem } from '../../api/types';
 import { useKey } from '../../shell/keyboard';
 import { link } from '../../state/url';
 import { AgentName, Button, Problem, Time } from '../../ui';
 import { DiffView } from '../../ui/diff/DiffView';
 import { Entry } from '../../ui/Entry';
+import { reveal } from '../../ui/reveal';
 
 export type Send = (input: AnswerInput, isByKey: boolean) => Promise<void>;
 
@@ -54,12 +56,13 @@ export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProp
   );
 }
 
-const firstLine = (item: InboxItem) => (item.question.trim() || item.call.trim()).split('\n')[0] ?? '';
+const firstLine = (item: InboxItem) => reveal((item.question.trim() || item.call.trim()).split('\n')[0] ?? '');
 
 function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; send: Send }) {
   const { t } = useTranslation();
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
+  const isAway = useConnection().state === 'lost';
   const openedAt = useRef(Infinity);
   useEffect(() => {
     openedAt.current = performance.now();
@@ -82,7 +85,7 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
       )}
       {item.call && (
         <pre className="block" tabIndex={0} role="region" aria-label={t('inbox.call')}>
-          {item.call}
+          {reveal(item.call)}
         </pre>
       )}
       <Touches item={item} />
@@ -94,7 +97,7 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
       )}
       {!item.is_running && <p className="soft">{t('inbox.notRunning')}</p>}
       {error !== null && <Problem error={error} />}
-      <Answers item={item} say={say} isBusy={isBusy} isRead={isRead} />
+      <Answers item={item} say={say} isBusy={isBusy || isAway} isRead={isRead} />
     </div>
   );
 }
@@ -103,9 +106,9 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
 function Question({ item }: { item: InboxItem }) {
   if (!item.question) return null;
   // The last line of a conflict says what to type in a terminal; here are buttons.
-  if (item.kind === 'conflict') return <p className="ask-text">{item.question.replace(/\n[^\n]*$/, '')}</p>;
+  if (item.kind === 'conflict') return <p className="ask-text">{reveal(item.question.replace(/\n[^\n]*$/, ''))}</p>;
   const isAgents = item.kind === 'question' || item.kind === 'message';
-  return isAgents ? <blockquote className="ask-quote">{item.question}</blockquote> : <p className="ask-text">{item.question}</p>;
+  return isAgents ? <blockquote className="ask-quote">{reveal(item.question)}</blockquote> : <p className="ask-text">{reveal(item.question)}</p>;
 }
 
 function Touches({ item }: { item: InboxItem }) {
@@ -116,13 +119,13 @@ function Touches({ item }: { item: InboxItem }) {
       {item.files.length > 0 && (
         <>
           <dt>{t('inbox.files')}</dt>
-          <dd className="mono">{item.files.join(', ')}</dd>
+          <dd className="mono">{reveal(item.files.join(', '))}</dd>
         </>
       )}
       {item.hosts.length > 0 && (
         <>
           <dt>{t('inbox.hosts')}</dt>
-          <dd className="mono">{item.hosts.join(', ')}</dd>
+          <dd className="mono">{reveal(item.hosts.join(', '))}</dd>
         </>
       )}
     </dl>
@@ -170,6 +173,7 @@ function Permission({ item, say, isBusy, isRead }: AnswerProps) {
   const allow = (isByKey = false) => isBusy || say({ decision: 'approved', scope: 'once' }, isByKey);
   useKey('a', () => isRead() && allow(true), mode === '');
   useKey('d', () => isRead() && setMode('deny'), mode === '');
+  const forRun = item.release || item.rule;
   const back = () => setMode('');
   if (mode === 'always')
     return <Entry label={t('inbox.ruleLabel')} initial={item.rule} submit={t('inbox.ruleSave')} isBusy={isBusy} isMono onBack={back} onSubmit={(rule) => say({ decision: 'approved', scope: 'always', rule })} />;
@@ -179,8 +183,8 @@ function Permission({ item, say, isBusy, isRead }: AnswerProps) {
       <Button look="main" isDisabled={isBusy} onClick={() => allow()}>
         {t('inbox.allowOnce')} <Hint name="A" />
       </Button>
-      {(item.release || item.rule) && (
-        <Button isDisabled={isBusy} why={item.release || item.rule} onClick={() => say({ decision: 'approved', scope: 'run' })}>
+      {forRun && (
+        <Button isDisabled={isBusy} onClick={() => say({ decision: 'approved', scope: 'run' })}>
           {t('inbox.allowRun')}
         </Button>
       )}
@@ -192,6 +196,11 @@ function Permission({ item, say, isBusy, isRead }: AnswerProps) {
       <Button look="danger" isDisabled={isBusy} onClick={() => setMode('deny')}>
         {t('inbox.denyWith')} <Hint name="D" />
       </Button>
+      {forRun && (
+        <p className="soft ask-grants">
+          {t('inbox.allowRunGrants')} <code>{reveal(forRun)}</code>
+        </p>
+      )}
     </div>
   );
 }

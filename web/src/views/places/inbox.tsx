@@ -6,6 +6,7 @@ import { useKey } from '../../shell/keyboard';
 import { setParam, useAddress } from '../../state/url';
 import { Button, Chip, Empty, Loaded } from '../../ui';
 import { answer, keyOf, MAX_ITEMS, refresh, useEntries, useInbox, type Entry } from '../inbox/inbox';
+import { inWords } from '../changes/answer';
 import { Card, type Send } from '../inbox/Card';
 import { canNotify, isRefused, notices, turnOn } from '../inbox/notices';
 import '../inbox/inbox.css';
@@ -64,7 +65,7 @@ function Cards({ items, total }: { items: InboxItem[]; total: number }) {
         settle(entry.item, [result.message, result.hint].filter(Boolean).join(' ') || own, isKey);
       } catch (error) {
         if (!(error instanceof ProblemError) || error.problem.code !== 'answered_elsewhere') throw error;
-        settle(entry.item, error.problem.message, isKey);
+        settle(entry.item, inWords(error.problem.message, t), isKey);
         refresh(entry.item.run);
       }
     };

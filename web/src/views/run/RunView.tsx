@@ -6,10 +6,10 @@ import type { Action, EventRow, InboxItem, Page, RunDetail, RunState, Verb, Verb
 import { Boundary } from '../../shell/Boundary';
 import { MomentContext, useFormat } from '../../state/format';
 import { go, link, useAddress, type Address } from '../../state/url';
-import { Button, Dialog, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
+import { Button, Dialog, Empty, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
 import { keyOf, useInbox } from '../inbox/inbox';
-import { usePast } from './past';
+import { useOff, usePast } from './past';
 import { PastBand, Timeline, useTimeline } from './Timeline';
 import './run.css';
 
@@ -21,6 +21,7 @@ export function RunView({ run }: { run: string }) {
   // A tab that the address names is read at the same time as the header; else the run decides which is first.
   const wanted = address.tab || (detail.data && (detail.data.subtasks === 0 ? 'activity' : 'plan'));
   const tab = wanted === undefined ? undefined : (tabs.find((item) => item.name === wanted) ?? tabs[0]);
+  const isUnknown = address.tab !== '' && tab?.name !== address.tab;
   const tabList = useRef<HTMLElement>(null);
   const name = tab?.name;
   useEffect(() => {
@@ -44,15 +45,15 @@ export function RunView({ run }: { run: string }) {
         <>
           <nav ref={tabList} className="tabs run-tabs" aria-label={t('run.tabs')}>
             {tabs.map(({ name }, index) => (
-              <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab.name ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
+              <a key={name} className="tab" {...link({ tab: name, params: {} })} aria-current={name === tab.name && !isUnknown ? 'page' : undefined} aria-keyshortcuts={String(index + 1)}>
                 {t(`tab.${name}`)}
               </a>
             ))}
           </nav>
           <div className="run-tab">
-            <Boundary key={tab.name}>
+            <Boundary key={address.tab || tab.name}>
               <Suspense fallback={<Skeleton />}>
-                <tab.View run={run} />
+                {isUnknown ? <Empty title={t('shell.nothingHere')} text={t('shell.nothingHereText')} /> : <tab.View run={run} />}
               </Suspense>
             </Boundary>
           </div>
@@ -77,6 +78,7 @@ function Header({ run }: { run: RunDetail }) {
   const format = useFormat();
   const verb = useVerb(run.id);
   const past = usePast();
+  const off = useOff();
   const address = useAddress();
   const waiting = useWaiting(run.id, past === '' && run.waits_for_me > 0);
   const [asked, setAsked] = useState<Action | null>(null);
@@ -125,8 +127,8 @@ function Header({ run }: { run: RunDetail }) {
             <Button
               key={action.verb}
               look={action.verb === 'resume' && action.is_allowed && !answerTo ? 'main' : action.verb === 'cancel' ? 'danger' : undefined}
-              isDisabled={!action.is_allowed || past !== '' || verb.isPending}
-              why={past || action.why}
+              isDisabled={!action.is_allowed || off !== '' || verb.isPending}
+              why={off || action.why}
               onClick={() => press(action)}
             >
               {t(`verb.${action.verb}`)}

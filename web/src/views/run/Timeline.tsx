@@ -10,6 +10,7 @@ import { theme } from '../../state/setting';
 import { useSystemDark } from '../../state/media';
 import { go, useAddress } from '../../state/url';
 import { Button, Problem } from '../../ui';
+import { inWords } from '../changes/answer';
 
 const SETTLE_MS = 90; // a drag is read when it rests this long
 
@@ -100,8 +101,8 @@ export function Timeline({ run, head }: { run: string; head: number }) {
               tabIndex={-1}
               className={`mark mark-${mark.kind}`}
               style={{ left: `${100 * share(data, mark.version, last)}%` }}
-              aria-label={`${mark.text}, ${format.clock(mark.at)}`}
-              title={`${mark.text} · ${format.clock(mark.at)}`}
+              aria-label={`${inWords(mark.text, t)}, ${format.clock(mark.at)}`}
+              title={`${inWords(mark.text, t)} · ${format.clock(mark.at)}`}
               onClick={() => show(mark.version, true)}
             />
           ))}
@@ -191,7 +192,7 @@ function Past({ run, at }: { run: string; at: number }) {
   return (
     <div className="band" role="status">
       <strong>{t('run.youSee', { version: format.number(at), time: row ? format.clock(row.at) : '…' })}</strong>
-      <span className="cut grow soft">{row?.text}</span>
+      <span className="cut grow soft">{row && inWords(row.text, t)}</span>
       <Button look="main" onClick={() => setAt(null)} aria-keyshortcuts="L">
         {t('run.backToLive')}
       </Button>

@@ -3,8 +3,10 @@ import { useState, type KeyboardEvent } from 'react';
 import { useTranslation } from 'react-i18next';
 import { get, post } from '../../api/client';
 import { client, useSession } from '../../api/queries';
+import { useConnection } from '../../api/stream';
 
 import type { Agent, Page, PlanInput, Proposal, Run, RunInput, Text } from '../../api/types';
+import { forgetDrafts, useDraft } from '../../state/setting';
 import { go } from '../../state/url';
 import { Button, Problem, Switch } from '../../ui';
 import { ProposalView } from './ProposalView';
@@ -15,29 +17,32 @@ type Way = 'team' | 'agent' | 'question';
 export function Composer() {
   const { t } = useTranslation();
   const session = useSession().data;
-  const [request, setRequest] = useState('');
-  const [way, setWay] = useState<Way>('team');
-  const [limits, setLimits] = useState<Limits>(NO_LIMITS);
-  const [text, setText] = useState('');
-  const [proposal, setProposal] = useState<Proposal | null>(null);
+  const [request, setRequest] = useDraft('request', '');
+  const [way, setWay] = useDraft<Way>('way', 'team');
+  const [limits, setLimits] = useDraft<Limits>('limits', NO_LIMITS);
+  const [text, setText] = useDraft('plan', '');
+  const [proposal, setProposal] = useDraft<Proposal | null>('proposal', null);
   const [confirmsChecks, setConfirmsChecks] = useState(true);
   const plan = useMutation({
     mutationFn: (input: PlanInput) => post<Proposal>('/plans', input),
     onSuccess: (next) => {
-      setProposal(next);
-      setText(next.text);
+      const text = next.text.replace(/^#[^\n]*\n/, ''); // its first line speaks of a file
+      setProposal({ ...next, text });
+      setText(text);
     },
   });
   const start = useMutation({
     mutationFn: (input: RunInput) => post<Run>('/runs', input),
     onSuccess: (run) => {
+      forgetDrafts('request', 'way', 'limits', 'plan', 'proposal');
       void client.invalidateQueries({ queryKey: ['runs'] });
       go({ run: run.id });
     },
   });
   const isEdited = proposal !== null && text !== proposal.text;
   const isTeam = way === 'team';
-  const isReady = request.trim() !== '';
+  const isAway = useConnection().state === 'lost';
+  const isReady = request.trim() !== '' && !isAway;
   const isBusy = plan.isPending || start.isPending;
   const makePlan = () => {
     start.reset();
@@ -54,7 +59,7 @@ export function Composer() {
     if (isTeam && (!proposal || isEdited)) makePlan();
     else begin();
   };
-  const whyNot = isReady ? '' : t('composer.writeFirst');
+  const whyNot = isAway ? t('ui.unreachable') : isReady ? '' : t('composer.writeFirst');
   return (
     <form
       className="composer card"
@@ -112,8 +117,8 @@ export function Composer() {
         <ProposalView proposal={proposal} text={text} onText={setText} confirmsChecks={confirmsChecks} onConfirmsChecks={setConfirmsChecks}>
           <div className="actions">
             <Button onClick={forget}>{t('composer.discardPlan')}</Button>
-            <Button look="main" isDisabled={isEdited || isBusy} why={isEdited ? t('composer.checkFirst') : undefined} onClick={begin}>
-              {start.isPending ? t('composer.starting') : t(text ? 'composer.startTeam' : 'composer.startAgent')}
+            <Button look="main" isDisabled={isEdited || isBusy || isAway} why={isEdited ? t('composer.checkFirst') : undefined} onClick={begin}>
+              {start.isPending ? t('composer.starting') : t(text && proposal.parts.length !== 1 ? 'composer.startTeam' : 'composer.startAgent')}
             </Button>
           </div>
         </ProposalView>

@@ -47,6 +47,7 @@ export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirm
       {proposal.text !== '' && (
       <details>
         <summary>{t('proposal.edit')}</summary>
+        <p className="soft">{t('proposal.editHelp')}</p>
         <textarea className="field plan-text" aria-label={t('proposal.text')} spellCheck={false} value={text} onChange={(event) => onText(event.target.value)} />
       </details>
       )}

@@ -9,7 +9,7 @@ import { useFormat } from '../../state/format';
 import { setParam, useAddress } from '../../state/url';
 import { AgentName, Button, Dialog, Empty, Loaded, Markdown, Problem, Switch, Time, VirtualList } from '../../ui';
 import { DiffSwitch, DiffView } from '../../ui/diff/DiffView';
-import { usePast } from '../run/past';
+import { useOff } from '../run/past';
 import type { TabProps } from '..';
 import '../artifacts/artifacts.css';
 
@@ -49,7 +49,7 @@ export default function Artifacts({ run }: TabProps) {
 function One({ run, newest }: { run: string; newest: Artifact }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const past = usePast();
+  const past = useOff();
   const [version, setVersion] = useState<number | null>(null);
   const [view, setView] = useState<'text' | 'source' | 'diff'>('text');
   const [asked, setAsked] = useState<number | null>(null);

@@ -2,7 +2,7 @@ import { useTranslation } from 'react-i18next';
 import { useRun, useRunRead } from '../../api/queries';
 import type { Change, Conflict, Page } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
-import { Loaded, Tabs } from '../../ui';
+import { Empty, Loaded, Tabs } from '../../ui';
 import { Actions } from '../changes/Actions';
 import { Conflicts } from '../changes/Conflicts';
 import { Files } from '../changes/Files';
@@ -32,7 +32,7 @@ export default function Changes({ run }: TabProps) {
             value={view}
             onChange={(view) => setParam('view', view === 'files' ? '' : view)}
             tabs={[
-              { value: 'files', label: t('changes.files', { count: data.files.length }), content: <Files run={run} change={data} isFresh={!change.isPlaceholderData} /> },
+              { value: 'files', label: t('changes.files', { count: data.files.length }), content: data.state === 'discarded' ? <Empty title={t('changes.discarded')} text={t('changes.discardedText')} /> : <Files run={run} change={data} isFresh={!change.isPlaceholderData} /> },
               {
                 value: 'conflicts',
                 label: (

@@ -1,0 +1,1 @@
+var e=[`accept`,`left`,`right`];function t(t,n){return t.replace(/\{\s*"(?:choices|texts)".*(?:\}|…)/s,t=>{let r=[...t.matchAll(/:\s*"(accept|left|right)"/g)].map(e=>e[1]),i=e.filter(e=>r.includes(e)).map(e=>n(`changes.answer.${e}`));return/"texts"\s*:\s*\{\s*"/.test(t)&&i.push(n(`changes.answer.text`)),i.join(`, `)||n(`changes.answer.other`)})}export{t};

@@ -1,1 +1,0 @@
-import{a as e}from"./format-DxOZMs5k.js";import{Z as t}from"./ui-DR0ntSA_.js";function n(){let{t:n}=e();return t().at===null?``:n(`run.pastWhy`)}export{n as t};
