@@ -636,7 +636,7 @@ export interface VerbInput {
   version?: number | null;
 }
 
-/** What a verb did, in one sentence. `run` is the new run of a fork. Conflicting files are `clashes`. */
+/** What a verb did, in one sentence. `run` is the new run of a fork, `version` what it keeps of the old one: up to */
 export interface VerbResult {
   clashes: string[];
   commit: string;
