@@ -134,7 +134,8 @@ class Stream {
     source.onerror = () => {
       if (this.source !== source) return;
       this.say('lost');
-      if (source.readyState === EventSource.CLOSED) this.retryLater();
+      source.close(); // the browser would try again every few seconds for ever
+      this.retryLater();
     };
     source.addEventListener('events', (message) => this.take(JSON.parse(message.data) as EventRow[]));
     source.addEventListener('live', (message) => this.hear(JSON.parse(message.data) as LiveText[]));
@@ -146,7 +147,7 @@ class Stream {
     });
   }
 
-  /** The browser gave up: a server that refuses says whether the person is signed out. */
+  /** Try again, less and less often: a server that refuses says whether the person is signed out. */
   private retryLater(): void {
     window.clearTimeout(this.retry);
     if (this.isAsleep) return;

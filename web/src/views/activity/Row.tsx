@@ -4,6 +4,8 @@ import type { EventRow } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select } from '../../state/url';
 import { AgentName, Button } from '../../ui';
+import { reveal } from '../../ui/reveal';
+import { inWords } from '../changes/answer';
 import { levelOf, lineOf } from './rows';
 
 const SIGNS = { info: '·', good: '✓', bad: '✗', wait: '◐' } as const;
@@ -35,7 +37,7 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
           {SIGNS[level]}
         </span>
         <span className="feed-agent">{row.agent && <AgentName agent={row.agent} />}</span>
-        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{lineOf(row)}</span>
+        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{reveal(inWords(lineOf(row), t))}</span>
       </button>
       {isOpen && (
         <div className="feed-more">
@@ -59,7 +61,7 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
 const isDiff = (text: string) => /^(diff --git|--- |@@ )/m.test(text) && /^@@ /m.test(text);
 
 function Field({ name, value }: { name: string; value: unknown }) {
-  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  const text = reveal(typeof value === 'string' ? value : JSON.stringify(value, null, 2));
   const isLong = text.length > 90 || text.includes('\n');
   return (
     <div className={isLong ? 'stack-tight' : 'row'}>

@@ -7,6 +7,7 @@ import type { StepDetail } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select } from '../../state/url';
 import { AgentName, Button, Duration, Loaded, Markdown, Money, StateSign } from '../../ui';
+import { reveal } from '../../ui/reveal';
 
 /** A step: what was asked for exactly, what came back, under which terms, and what it cost. */
 export default function StepInspector({ run, id }: InspectProps) {
@@ -95,7 +96,7 @@ function Exact({ title, value, isOpen }: { title: string; value: unknown; isOpen
   return (
     <details open={isOpen}>
       <summary>{title}</summary>
-      <pre className="block" tabIndex={0}>{text}</pre>
+      <pre className="block" tabIndex={0}>{reveal(text)}</pre>
     </details>
   );
 }

@@ -8,6 +8,7 @@ import { MomentContext, useFormat } from '../../state/format';
 import { go, link, useAddress, type Address } from '../../state/url';
 import { Button, Dialog, Empty, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
+import { inWords } from '../changes/answer';
 import { keyOf, useInbox } from '../inbox/inbox';
 import { useOff, usePast } from './past';
 import { PastBand, Timeline, useTimeline } from './Timeline';
@@ -238,7 +239,7 @@ function Moments({ run, chosen, onChoose }: { run: RunDetail; chosen: string; on
   const format = useFormat();
   const { data } = useTimeline(run.id);
   const ends = useRunRead<Page<EventRow>>(run.id, 'events', { type: 'SubtaskEnded', limit: MOST_MOMENTS });
-  const all = [...(data?.marks ?? []).filter((mark) => !mark.text.startsWith('{')), ...(ends.data?.items ?? []).map((row) => ({ version: row.version, at: row.at, kind: 'end', text: `${row.agent} ${row.text}` }))];
+  const all = [...(data?.marks ?? []).map((mark) => ({ ...mark, text: inWords(mark.text, t) })), ...(ends.data?.items ?? []).map((row) => ({ version: row.version, at: row.at, kind: 'end', text: `${row.agent} ${row.text}` }))];
   const marks = all.filter((mark) => mark.version < run.head).sort((left, right) => left.version - right.version).slice(-MOST_MOMENTS);
   if (!marks.length) return null;
   return (
