@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
@@ -68,6 +70,13 @@ class Witness:
     def _see_response(self, response: Response) -> None:
         if response.status >= 500:
             self._complain(f"response: {response.status} {response.url}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_child_watcher() -> None:
+    """Let playwright's loop start processes: a command that ran in this process leaves a watcher of its own loop."""
+    if sys.version_info < (3, 12):
+        asyncio.set_child_watcher(asyncio.ThreadedChildWatcher())
 
 
 @pytest.fixture(scope="module")

@@ -142,6 +142,7 @@ class Queue:
             stages=house.state.stages,
             agents=house.state.agents,
             steps_of=house.state.steps_of,
+            find_subtask=house.state.find_subtask,
             steps={step.step_id: evolve(running, approval=name)},
             approvals=approvals,
         )
