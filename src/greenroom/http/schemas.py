@@ -16,8 +16,6 @@ RunState = Literal[
 Verb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo", "send"]
 VerdictState = Literal["verified", "failed", "unverified"]
 EventLevel = Literal["info", "good", "bad", "wait"]
-BarKind = Literal["model", "tool", "wait", "approval"]
-MarkKind = Literal["approval", "failure", "conflict", "verdict", "person"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
@@ -322,34 +320,6 @@ class Plan(Fields):
     stages: list[Stage]
 
 
-class Bar(Fields):
-    """What an agent did from one time to another. Bars that are too short to see are one bar of several `steps`."""
-
-    kind: BarKind
-    begins: int
-    ends: int | None
-    step: str = ""
-    subtask: str = ""
-    text: str = ""
-    steps: int = 1
-
-
-class Lane(Fields):
-    """The bars of one agent, oldest first."""
-
-    agent: str
-    bars: list[Bar]
-
-
-class Gantt(Fields):
-    """What all agents did over time."""
-
-    at: int
-    begins: int
-    ends: int
-    lanes: list[Lane]
-
-
 class Step(Fields):
     """A step in one line."""
 
@@ -448,33 +418,6 @@ class SharedNote(Fields):
     agent: str
     text: str
     at: int | None = None
-
-
-class Bucket(Fields):
-    """A part of the timeline: its last version, its time, and how many events happened since the one before."""
-
-    version: int
-    at: int
-    events: int
-
-
-class Mark(Fields):
-    """A moment worth a look."""
-
-    version: int
-    at: int
-    kind: MarkKind
-    text: str
-
-
-class Timeline(Fields):
-    """The density of events over a run."""
-
-    head: int
-    begins: int
-    ends: int
-    buckets: list[Bucket]
-    marks: list[Mark]
 
 
 class EventRow(Fields):

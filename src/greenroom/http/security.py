@@ -48,8 +48,8 @@ SECURITY_HEADERS: Final = {
 }
 
 
-class Bucket:
-    """A rate limit: a number of requests at once, refilled at a rate per second."""
+class RateLimit:
+    """A number of requests at once, refilled at a rate per second."""
 
     def __init__(self, size: float, per_second: float, now: Callable[[], float]) -> None:
         self._size = self._left = size
@@ -76,8 +76,8 @@ class Guard:
         self._access = access
         self._cookie = f"greenroom-{port}"
         self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
-        self._logins = Bucket(10, 1 / 6, now)
-        self._requests: dict[str, Bucket] = defaultdict(lambda: Bucket(600, 100, now))
+        self._logins = RateLimit(10, 1 / 6, now)
+        self._requests: dict[str, RateLimit] = defaultdict(lambda: RateLimit(600, 100, now))
         self._streams = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from fastapi import APIRouter, Header, Query
 from fastapi.responses import StreamingResponse
@@ -18,7 +18,7 @@ from greenroom.core.ports.codec import decode_data
 from greenroom.core.ports.log import StoredEvent
 from greenroom.http.context import MAX_NUMBER, At, Context, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.event_hub import Subscription
-from greenroom.http.schemas import Bar, BarKind, Bucket, EventRow, Gantt, Lane, Mark, MarkKind, Page, Timeline
+from greenroom.http.schemas import EventRow, Fields, Page
 from greenroom.http.state_reader import FAILED, WAITING, WITH_MODEL, IndexedEvent, RunIndex
 
 MAX_SPAN: Final = 3_000
@@ -30,6 +30,9 @@ MAX_BARS: Final = 200
 MIN_BARS: Final = 20
 MAX_ALL_BARS: Final = 20_000
 """Marks of a timeline, and bars of an agent and of all."""
+
+BarKind: TypeAlias = Literal["model", "tool", "wait", "approval"]
+MarkKind: TypeAlias = Literal["approval", "failure", "conflict", "verdict", "person"]
 
 MARK_KINDS: Final[Mapping[str, MarkKind]] = {
     "ApprovalRequested": "approval",
@@ -51,6 +54,62 @@ SLOTS: Final = {
 """The events that begin and end a bar, and what an agent has one of at a time: a step, an approval, a wait."""
 
 SLOT_KINDS: Final[Mapping[str, BarKind]] = {"step": "tool", "approval": "approval", "wait": "wait"}
+
+
+class Bucket(Fields):
+    """A part of the timeline: its last version, its time, and how many events happened since the one before."""
+
+    version: int
+    at: int
+    events: int
+
+
+class Mark(Fields):
+    """A moment worth a look."""
+
+    version: int
+    at: int
+    kind: MarkKind
+    text: str
+
+
+class Timeline(Fields):
+    """The density of events over a run."""
+
+    head: int
+    begins: int
+    ends: int
+    buckets: list[Bucket]
+    marks: list[Mark]
+
+
+class Bar(Fields):
+    """What an agent did from one time to another. Bars that are too short to see are one bar of several `steps`."""
+
+    kind: BarKind
+    begins: int
+    ends: int | None
+    step: str = ""
+    subtask: str = ""
+    text: str = ""
+    steps: int = 1
+
+
+class Lane(Fields):
+    """The bars of one agent, oldest first."""
+
+    agent: str
+    bars: list[Bar]
+
+
+class Gantt(Fields):
+    """What all agents did over time."""
+
+    at: int
+    begins: int
+    ends: int
+    lanes: list[Lane]
+
 
 router = APIRouter(tags=["events"])
 Version = Annotated[int | None, Query(ge=0, le=MAX_NUMBER)]
