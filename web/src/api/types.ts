@@ -6,13 +6,9 @@ export interface Page<T> {
   total: number | null;
 }
 
-export type BarKind = 'model' | 'tool' | 'wait' | 'approval';
-
 export type EventLevel = 'info' | 'good' | 'bad' | 'wait';
 
 export type InboxKind = 'permission' | 'question' | 'plan' | 'confirmation' | 'conflict' | 'message';
-
-export type MarkKind = 'approval' | 'failure' | 'conflict' | 'verdict' | 'person';
 
 export type RunState = 'working' | 'waiting' | 'paused' | 'limit' | 'provider' | 'idle' | 'stopped' | 'finished' | 'failed' | 'cancelled' | 'damaged';
 
@@ -110,7 +106,7 @@ export interface ArtifactDetail {
 export interface Bar {
   begins: number;
   ends: number | null;
-  kind: BarKind;
+  kind: 'model' | 'tool' | 'wait' | 'approval';
   step: string;
   steps: number;
   subtask: string;
@@ -284,7 +280,7 @@ export interface LiveText {
 /** A moment worth a look. */
 export interface Mark {
   at: number;
-  kind: MarkKind;
+  kind: 'approval' | 'failure' | 'conflict' | 'verdict' | 'person';
   text: string;
   version: number;
 }
