@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import cast
 from urllib.parse import quote
@@ -13,11 +14,13 @@ from greenroom.core.base.ids import AgentId, TaskId
 from greenroom.core.ports.model import Usage
 from greenroom.core.state.mas_format import format_agent, format_step
 from greenroom.core.state.step import Step
+from greenroom.http.event_hub import EventHub, Subscription
 from greenroom.testing.harness import Harness, harness
 from greenroom.testing.scripted import ScriptedModel
 from greenroom.testing.tools import CountWords
 from tests.app.team import call, finishes, says, spec, stage
 from tests.http.conftest import Site, open_site
+from tests.http.test_event_hub import read_rows
 
 Rows = list[dict[str, object]]
 
@@ -101,6 +104,20 @@ async def test_states_have_the_shape_of_mas(asker: Asker) -> None:
     assert (task["task_id"], task["execution_state"]) == (TaskId("t1"), "finished")
     assert [row["stage_id"] for row in cast("Rows", task["stage_list"])] == list(stages)
     await asker.get("/api/states?type=nothing", 422)
+
+
+@pytest.mark.req("MAS-259")
+async def test_every_change_of_the_four_kinds_of_state_reaches_a_watcher(asker: Asker) -> None:
+    team = asker.house.team
+    head = (await asker.house.runtime.log.head(team)).version
+    hub = cast("EventHub", asker.site.app.state.context.hub)
+    async with aclosing(hub.watch(Subscription(runs={team: 0}))) as stream:
+        told = {row["version"]: row["type"] for row in await read_rows(stream, head)}
+    for kind, ends in (("task", "TaskEnded"), ("stage", "StageEnded"), ("agent", "StepEnded"), ("step", "StepEnded")):
+        address = f"/api/states?type={kind}&run={team}&at="
+        states = [await asker.get(f"{address}{at}") for at in range(1, head + 1)]
+        changed = [at for at in range(2, head + 1) if states[at - 1] != states[at - 2]]
+        assert ends in {told[at] for at in changed}
 
 
 async def test_events_come_in_pages_both_ways(asker: Asker) -> None:
@@ -190,6 +207,7 @@ async def test_an_agent_shows_its_steps_newest_first(asker: Asker) -> None:
     await asker.get(f"{asker.run}/agents/nobody", 404)
 
 
+@pytest.mark.req("AF-36")
 async def test_a_step_shows_its_exact_call_and_its_reply(asker: Asker) -> None:
     steps = await asker.items("/agents/ann/steps")
     tool = next(step for step in steps if step["executor"] == "count_words")
@@ -207,6 +225,7 @@ async def test_a_step_shows_its_exact_call_and_its_reply(asker: Asker) -> None:
             text.startswith(content) for text, content in zip([row["text"] for row in prompt], said, strict=True)
         )
     assert cast("list[dict[str, str]]", second["prompt"])[-2]["text"] == 'I count.\ncount_words {"text":"a b c"}'
+    assert cast("list[dict[str, str]]", second["prompt"])[-1]["role"] == "tool"
     running = next(row for row in await asker.items("/events?type=StepStarted&agent=ann"))
     then = await asker.get(f"{asker.run}/steps/{quote(str(running['step']), safe='')}?at={running['version']}")
     assert (then["state"], then["reply"]) == ("running", "")
