@@ -50,6 +50,18 @@ async def test_a_login_link_works_once(site: Site) -> None:
     assert (await site.client.get("/api/session")).status_code == 401
 
 
+async def test_a_browser_that_logs_out_has_to_log_in_again(site: Site) -> None:
+    await site.log_in()
+    session = site.client.cookies[f"greenroom-{PORT}"]
+    for headers in ({}, {"Sec-Fetch-Site": "cross-site"}):  # no other page logs a person out
+        assert (await site.client.post("/api/logout", json={}, headers=headers)).status_code == 403
+    answer = await site.client.post("/api/logout", json={}, headers=SAME)
+    assert (answer.status_code, f"greenroom-{PORT}" in site.client.cookies) == (204, False)
+    site.client.cookies.set(f"greenroom-{PORT}", session)  # a copy of the cookie ends with it
+    assert (await site.client.get("/api/session", headers=SAME)).status_code == 401
+    assert (await site.client.post("/api/logout", json={}, headers=SAME)).status_code == 401
+
+
 async def test_a_used_link_leads_a_browser_to_the_page_and_gives_it_nothing(site: Site) -> None:
     code = site.access.make_code()
     await site.client.get("/login", params={"code": code})

@@ -79,6 +79,13 @@ class AccessFile:
         self._change(exchange)
         return session if was_valid else None
 
+    def end_session(self, session: str) -> None:
+        """End a session, if it is one."""
+        ended = _hash(session)
+        self._change(
+            lambda data: evolve(data, sessions={key: until for key, until in data.sessions.items() if key != ended})
+        )
+
     def is_session(self, session: str) -> bool:
         """Return whether a browser has this session."""
         return self._sessions.get(_hash(session), 0) > self._now()

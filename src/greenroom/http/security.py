@@ -31,6 +31,7 @@ READS: Final = frozenset({"GET", "HEAD"})
 WRITES: Final = frozenset({"POST", "PUT", "DELETE"})
 EVENTS_PATH: Final = "/api/events"
 LOGIN_PATH: Final = "/login"
+LOGOUT_PATH: Final = "/api/logout"
 OWN_SITES: Final = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site: a page of this server, or an address that a person typed. A write is never typed."""
 
@@ -99,6 +100,8 @@ class Guard:
             await refusal(scope, receive, send)
         elif path == LOGIN_PATH:
             await self._log_in(scope)(scope, receive, send)
+        elif path == LOGOUT_PATH and scope["method"] == "POST":
+            await self._log_out(connection)(scope, receive, send)
         else:
             await self._pass(scope, receive, send)
 
@@ -163,6 +166,13 @@ class Guard:
             return RedirectResponse("/", 303) if is_browser else _refuse(401, "wrong_code")
         answer = RedirectResponse("/", 303)
         answer.set_cookie(self._cookie, session, max_age=SESSION_LIFETIME_S, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _log_out(self, connection: HTTPConnection) -> Response:
+        """End the session of the browser that asks."""
+        self._access.end_session(connection.cookies.get(self._cookie, ""))
+        answer = Response(status_code=204)
+        answer.delete_cookie(self._cookie, httponly=True, samesite="strict")
         return answer
 
 
