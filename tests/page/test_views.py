@@ -70,6 +70,32 @@ def test_an_empty_tab_says_what_would_be_there(playground: Playground, run: str,
     expect(page.get_by_text("No artifact yet")).to_be_visible()
 
 
+@pytest.mark.parametrize("path", ["/nowhere", "/?at=abc", "/runs/%E0%A4%A", "/runs/nowhere/plan"])
+def test_a_wrong_address_leads_to_all_runs(empty: Playground, open_page: OpenPage, path: str) -> None:
+    page = open_page(empty, path, expected="status of 404")
+    page.get_by_role("link", name="All runs").click()
+    expect(page.get_by_text("No run yet")).to_be_visible()
+
+
+def test_a_wrong_tab_or_version_of_a_run_leads_to_all_runs(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, expected="status of 404")
+    for path in (f"/runs/{run}/nowhere", f"/runs/{run}/plan?at=0", f"/runs/{run}/plan?at=999999"):
+        page.goto(playground.base_url + path)
+        page.get_by_role("link", name="All runs").click()
+        expect(page).to_have_url(f"{playground.base_url}/")
+
+
+def test_the_server_speaks_the_language_of_the_page(empty: Playground, open_page: OpenPage) -> None:
+    page = open_page(empty, "/runs/nowhere", expected="status of 404")
+    expect(page.get_by_role("alert")).to_contain_text("There is no run")
+    page.get_by_role("button", name="Settings").click()
+    with page.expect_request("**/api/events?*language=zh*"):
+        page.get_by_role("button", name="中文").click()
+    expect(page.get_by_role("alert")).to_contain_text("没有")
+
+
 @pytest.mark.req("RC-119", "MAS-263")
 def test_the_plan_is_a_graph_and_a_gantt_with_one_selection(
     playground: Playground, run: str, open_page: OpenPage

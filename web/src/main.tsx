@@ -2,6 +2,7 @@ import './styles/tokens.css';
 import './styles/base.css';
 import './shell/shell.css';
 import { QueryClientProvider } from '@tanstack/react-query';
+import i18next from 'i18next';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { client } from './api/queries';
@@ -25,6 +26,10 @@ window.addEventListener('vite:preloadError', (event) => {
 applyTheme();
 await startLanguage();
 stream.start();
+i18next.on('languageChanged', () => {
+  void client.invalidateQueries();
+  stream.begin();
+});
 startNotices();
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

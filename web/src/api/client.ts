@@ -1,3 +1,5 @@
+import i18next from 'i18next';
+import { hasChosenLanguage } from '../i18n';
 import type { Problem } from './types';
 
 /** A refused or failed request: what, why, what to do. Status 0 means that the server did not answer. */
@@ -22,6 +24,9 @@ export function address(path: string, params: Params = {}): string {
   return `/api${path}${text ? `?${text}` : ''}`;
 }
 
+/** The language in which the server answers: the page's. Before a person chose one, the session says which it is. */
+const speak = (url: string): Record<string, string> => (url === address('/session') && !hasChosenLanguage() ? {} : { 'accept-language': i18next.language });
+
 async function send<T>(method: string, url: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   let response: Response;
   try {
@@ -29,7 +34,7 @@ async function send<T>(method: string, url: string, body?: unknown, signal?: Abo
       method,
       signal,
       credentials: 'same-origin',
-      headers: { accept: 'application/json', ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
+      headers: { accept: 'application/json', ...speak(url), ...(method === 'GET' ? {} : { 'content-type': 'application/json' }) },
       body: method === 'GET' ? undefined : JSON.stringify(body ?? {}),
     });
   } catch (error) {

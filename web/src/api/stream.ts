@@ -1,5 +1,6 @@
+import i18next from 'i18next';
 import { useSyncExternalStore } from 'react';
-import { address, get, seg } from './client';
+import { address, get, ProblemError, seg } from './client';
 import { client } from './queries';
 import type { EventRow, LiveText, Page, Run, RunDetail } from './types';
 
@@ -63,7 +64,11 @@ class Stream {
 
   /** Follow this run's events; an empty name follows the list of runs only. */
   follow(run: string): void {
-    if (run === this.run) return;
+    if (run !== this.run) this.begin(run);
+  }
+
+  /** Read and follow again from the start, in the language of the page. */
+  begin(run = this.run): void {
     this.run = run;
     this.cursor = 0;
     this.feed = NOTHING;
@@ -84,8 +89,10 @@ class Stream {
       this.cursor = page.items.at(-1)?.version ?? 0;
       this.changed();
       this.open();
-    } catch {
-      if (run === this.run && !abort.signal.aborted) window.setTimeout(() => run === this.run && void this.load(run), 2_000);
+    } catch (error) {
+      if (run !== this.run || abort.signal.aborted) return;
+      if (error instanceof ProblemError && error.status === 404) this.begin('');
+      else window.setTimeout(() => run === this.run && void this.load(run), 2_000);
     }
   }
 
@@ -123,7 +130,7 @@ class Stream {
     this.source?.close();
     window.clearTimeout(this.retry);
     if (this.isAsleep) return;
-    const source = new EventSource(address('/events', { run: this.run, after: this.run ? `${this.run}:${this.cursor}` : '' }));
+    const source = new EventSource(address('/events', { run: this.run, after: this.run ? `${this.run}:${this.cursor}` : '', language: i18next.language }));
     this.source = source;
     source.onopen = () => {
       const wasLost = this.connection.state === 'lost';

@@ -6,7 +6,7 @@ import { stream, useConnection } from '../api/stream';
 import { hasChosenLanguage, setLanguage } from '../i18n';
 import { useFormat, useNow } from '../state/format';
 import { useAddress } from '../state/url';
-import { Empty, Skeleton } from '../ui';
+import { Empty, Nowhere, Skeleton } from '../ui';
 import { places } from '../views';
 import { RunView } from '../views/run/RunView';
 import { Boundary } from './Boundary';
@@ -53,7 +53,7 @@ export function App() {
           <main id="main" className="content" tabIndex={-1}>
             <Boundary key={`${address.place}/${address.run}`}>
               <Suspense fallback={<Skeleton />}>
-                {address.run ? <RunView key={address.run} run={address.run} /> : View ? <View /> : <Empty title={t('shell.nothingHere')} text={t('shell.nothingHereText')} />}
+                {address.run ? <RunView key={address.run} run={address.run} /> : View ? <View /> : <Nowhere />}
               </Suspense>
             </Boundary>
           </main>

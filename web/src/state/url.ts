@@ -12,16 +12,27 @@ export interface Address {
 
 export const PLACES = ['runs', 'inbox', 'agents', 'knowledge', 'costs'] as const;
 const OWN = new Set(['at', 'sel']);
+const NOWHERE = '?'; // the place of an address that nobody wrote on purpose
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return NOWHERE;
+  }
+}
 
 export function parse(location: { pathname: string; search: string }): Address {
-  const [place = '', run = '', tab = ''] = location.pathname.split('/').filter(Boolean).map(decodeURIComponent);
   const search = new URLSearchParams(location.search);
-  const at = Number(search.get('at'));
+  const version = search.get('at');
+  const at = Number(version);
+  const isWrong = version !== null && !(Number.isInteger(at) && at > 0);
+  const [place = '', run = '', tab = ''] = isWrong ? [NOWHERE] : location.pathname.split('/').filter(Boolean).map(decode);
   return {
     place: place || 'runs',
     run: place === 'runs' ? run : '',
     tab,
-    at: Number.isInteger(at) && at > 0 ? at : null,
+    at: isWrong || version === null ? null : at,
     sel: search.get('sel') ?? '',
     params: Object.fromEntries([...search].filter(([name]) => !OWN.has(name))),
   };

@@ -4,6 +4,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../api/client';
+import { link } from '../state/url';
 import { useEnd, useFormat, useNow } from '../state/format';
 import { agentClass, signOf, STATES } from './states';
 
@@ -18,7 +19,7 @@ export function Tooltip({ text, children }: { text: ReactNode; children: ReactNo
       <RadixTooltip.Trigger asChild>{children}</RadixTooltip.Trigger>
       <RadixTooltip.Portal>
         <RadixTooltip.Content className="tip" sideOffset={6} collisionPadding={8}>
-          {text}
+          {typeof text === 'string' ? <Sentence text={text} /> : text}
         </RadixTooltip.Content>
       </RadixTooltip.Portal>
     </RadixTooltip.Root>
@@ -127,6 +128,21 @@ export function Empty({ title, text, children }: { title: string; text?: string;
   );
 }
 
+/** A sentence of the server or of an agent: what stands between backticks is code. */
+export function Sentence({ text }: { text: string }) {
+  return text.split(/(`[^`\n]+`)/).map((part, index) => (index % 2 ? <code key={index}>{part.slice(1, -1)}</code> : part));
+}
+
+/** There is nothing at this address: where to go from here. */
+export function Nowhere() {
+  const { t } = useTranslation();
+  return (
+    <Empty title={t('shell.nothingHere')}>
+      <a {...link({ place: 'runs' })}>{t('shell.allRuns')}</a>
+    </Empty>
+  );
+}
+
 /** Grey lines, but only once loading takes long enough to be noticed. */
 export function Skeleton({ lines = 6 }: { lines?: number }) {
   const { t } = useTranslation();
@@ -153,8 +169,13 @@ export function Problem({ error, onRetry, children }: { error: unknown; onRetry?
   const isOffline = error instanceof ProblemError && error.status === 0;
   return (
     <div className="problem" role="alert">
-      <strong>{isOffline ? t('ui.unreachable') : problem?.message || t('ui.failed')}</strong>
-      {isOffline ? <span>{t('ui.unreachableHint')}</span> : problem?.hint ? <span>{problem.hint}</span> : !problem && <span>{String(error)}</span>}
+      <strong>{isOffline ? t('ui.unreachable') : <Sentence text={problem?.message || t('ui.failed')} />}</strong>
+      {(isOffline || problem?.hint) && (
+        <span>
+          <Sentence text={isOffline ? t('ui.unreachableHint') : (problem?.hint ?? '')} />
+        </span>
+      )}
+      {!problem && <span>{String(error)}</span>}
       {(onRetry || children) && (
         <div className="row wrap">
           {onRetry && <Button onClick={onRetry}>{t('ui.retry')}</Button>}

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
 import { useRun, useVerb } from '../../api/queries';
 import type { Action, Change, Verb, VerbInput } from '../../api/types';
-import { Button, Dialog, Loaded, Problem } from '../../ui';
+import { Button, Dialog, Loaded, Problem, Sentence } from '../../ui';
 import { useOff } from '../run/past';
 
 const GOVERNS = ['governing', 'configures_agents'];
@@ -54,7 +54,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
             {verb.data && (
               <div className={`band ${verb.data.done ? 'done' : 'bad'}`} role="status">
                 <span className="grow">
-                  {verb.data.message} {verb.data.hint}
+                  <Sentence text={`${verb.data.message} ${verb.data.hint}`} />
                   {verb.data.clashes.length > 0 && <code> {verb.data.clashes.join(', ')}</code>}
                 </span>
                 <Button look="quiet" aria-label={t('ui.close')} onClick={() => verb.reset()}>
@@ -105,7 +105,9 @@ function Confirm({ action, error, isBusy, onClose, onYes }: ConfirmProps) {
           if (!isBusy) onYes({ ...(takes ? { [takes]: text.trim() } : {}), ...(governs ? { confirm_governing: true } : {}) });
         }}
       >
-        <p>{action.why || t(`ask.${action.verb}`)}</p>
+        <p>
+          <Sentence text={action.why || t(`ask.${action.verb}`)} />
+        </p>
         {takes && (
           <label className="stack-tight">
             {t(`need.${takes}`)}

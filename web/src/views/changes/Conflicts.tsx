@@ -2,7 +2,7 @@ import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Conflict } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
-import { Empty, StateSign, Switch } from '../../ui';
+import { Empty, Sentence, StateSign, Switch } from '../../ui';
 import { newLines } from '../../ui/diff/parse';
 import { reveal } from '../../ui/reveal';
 import { Settle } from './Settle';
@@ -81,7 +81,7 @@ function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
         {!isListed && <State conflict={conflict} />}
       </div>
       <p>
-        <strong>{rung}</strong> {conflict.why}
+        <strong>{rung}</strong> <Sentence text={conflict.why} />
       </p>
       {conflict.dropped.length > 0 && (
         <div className="problem">

@@ -5,7 +5,7 @@ import { get, seg } from '../../api/client';
 import type { Change, Receipt, Text } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { useAddress } from '../../state/url';
-import { Button, Dialog, Loaded, StateSign } from '../../ui';
+import { Button, Dialog, Loaded, Sentence, StateSign } from '../../ui';
 
 /** Whether the result is good, as one sentence, and what that sentence rests on. */
 export function Verdict({ run, change, isShort }: { run: string; change: Change; isShort: boolean }) {
@@ -16,7 +16,9 @@ export function Verdict({ run, change, isShort }: { run: string; change: Change;
   return (
     <section className={`verdict verdict-${change.verdict ?? 'none'}`} aria-label={t('changes.verdict')}>
       <p className="verdict-line">
-        {change.verdict && <StateSign state={change.verdict} />} <span>{sentence}</span>
+        {change.verdict && <StateSign state={change.verdict} />} <span>
+          <Sentence text={sentence} />
+        </span>
       </p>
       {isShort ? null : <Grounds change={change} onLog={setLog} />}
       {log && <Log run={run} receipt={log} onClose={() => setLog(null)} />}
@@ -31,7 +33,9 @@ function Grounds({ change, onLog }: { change: Change; onLog: (receipt: Receipt) 
       {change.verdict !== null && change.reasons.length > 0 && (
         <ul className="verdict-list">
           {change.reasons.map((reason) => (
-            <li key={reason}>{reason}</li>
+            <li key={reason}>
+              <Sentence text={reason} />
+            </li>
           ))}
         </ul>
       )}
@@ -39,7 +43,9 @@ function Grounds({ change, onLog }: { change: Change; onLog: (receipt: Receipt) 
       {change.notes.length > 0 && (
         <ul className="verdict-list soft">
           {change.notes.map((note) => (
-            <li key={note}>{note}</li>
+            <li key={note}>
+              <Sentence text={note} />
+            </li>
           ))}
         </ul>
       )}

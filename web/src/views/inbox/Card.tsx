@@ -4,7 +4,7 @@ import { useConnection } from '../../api/stream';
 import type { AnswerInput, InboxItem } from '../../api/types';
 import { useKey } from '../../shell/keyboard';
 import { link } from '../../state/url';
-import { AgentName, Button, Problem, Time } from '../../ui';
+import { AgentName, Button, Problem, Sentence, Time } from '../../ui';
 import { DiffView } from '../../ui/diff/DiffView';
 import { Entry } from '../../ui/Entry';
 import { reveal } from '../../ui/reveal';
@@ -43,7 +43,9 @@ export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProp
       {outcome ? (
         <div role="status" className="row wrap">
           <span className="soft cut">{firstLine(item)}</span>
-          <span className="ask-why">{outcome}</span>
+          <span className="ask-why">
+            <Sentence text={outcome} />
+          </span>
         </div>
       ) : isOpen ? (
         <Open item={item} isChosen={isChosen} send={send} />
@@ -106,9 +108,9 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
 function Question({ item }: { item: InboxItem }) {
   if (!item.question) return null;
   // The last line of a conflict says what to type in a terminal; here are buttons.
-  if (item.kind === 'conflict') return <p className="ask-text">{reveal(item.question.replace(/\n[^\n]*$/, ''))}</p>;
+  if (item.kind === 'conflict') return <p className="ask-text"><Sentence text={reveal(item.question.replace(/\n[^\n]*$/, ''))} /></p>;
   const isAgents = item.kind === 'question' || item.kind === 'message';
-  return isAgents ? <blockquote className="ask-quote">{reveal(item.question)}</blockquote> : <p className="ask-text">{reveal(item.question)}</p>;
+  return isAgents ? <blockquote className="ask-quote">{reveal(item.question)}</blockquote> : <p className="ask-text"><Sentence text={reveal(item.question)} /></p>;
 }
 
 function Touches({ item }: { item: InboxItem }) {

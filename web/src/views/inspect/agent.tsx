@@ -7,7 +7,7 @@ import { client, useRunRead } from '../../api/queries';
 import type { AgentDetail, Message, MessageInput, Step, VerbResult } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select, useAddress } from '../../state/url';
-import { AgentName, Button, Duration, Empty, Loaded, Markdown, Money, Problem, StateSign, Tabs, Time, VirtualList } from '../../ui';
+import { AgentName, Button, Duration, Empty, Loaded, Markdown, Money, Problem, Sentence, StateSign, Tabs, Time, VirtualList } from '../../ui';
 import { Entry } from '../../ui/Entry';
 import { useIsPerson, useWhyNot } from '../agents/people';
 import { withBreaks } from '../messages/lanes';
@@ -213,7 +213,7 @@ function Talk({ run, agent }: { run: string; agent: AgentDetail }) {
       {send.error && <Problem error={send.error} />}
       {send.data && (
         <p role="status" className="soft">
-          {send.data.message} {send.data.hint}
+          <Sentence text={`${send.data.message} ${send.data.hint}`} />
         </p>
       )}
     </div>

@@ -4,7 +4,7 @@ import { useRuns } from '../../api/queries';
 import type { Run } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { link, setParam, useAddress } from '../../state/url';
-import { Chip, Empty, Loaded, Money, StateSign, Time, VirtualList } from '../../ui';
+import { Chip, Empty, Loaded, Money, Sentence, StateSign, Time, VirtualList } from '../../ui';
 import { Composer } from '../runs/Composer';
 import '../runs/runs.css';
 
@@ -87,7 +87,9 @@ function RunRow({ run }: { run: Run }) {
       </span>
       <span className="run-title">
         <span className="cut">{run.title}</span>
-        {run.waits_for_me > 0 ? <span className="tone-wait waits">{t('runs.waitsForYou', { count: run.waits_for_me })}</span> : run.reason && <span className="soft cut">{run.reason}</span>}
+        {run.waits_for_me > 0 ? <span className="tone-wait waits">{t('runs.waitsForYou', { count: run.waits_for_me })}</span> : run.reason && <span className="soft cut" title={run.reason}>
+            <Sentence text={run.reason} />
+          </span>}
       </span>
       <span className="run-progress">
         {run.subtasks > 0 && (

@@ -6,7 +6,7 @@ import type { Action, EventRow, InboxItem, Page, RunDetail, RunState, Verb, Verb
 import { Boundary } from '../../shell/Boundary';
 import { MomentContext, useFormat } from '../../state/format';
 import { go, link, useAddress, type Address } from '../../state/url';
-import { Button, Dialog, Empty, Loaded, Markdown, Money, Problem, Skeleton, StateSign, Time, Tooltip } from '../../ui';
+import { Button, Dialog, Loaded, Markdown, Money, Nowhere, Problem, Sentence, Skeleton, StateSign, Time, Tooltip } from '../../ui';
 import { tabs } from '..';
 import { inWords } from '../changes/answer';
 import { keyOf, useInbox } from '../inbox/inbox';
@@ -34,6 +34,11 @@ export function RunView({ run }: { run: string }) {
     <MomentContext value={isActive && address.at === null ? null : (last?.at ?? null)}>
     <div className="run">
       {!detail.data && <h1 className="sr">{run}</h1>}
+      {detail.error && !detail.data ? (
+        <Problem error={detail.error} onRetry={detail.error instanceof ProblemError && REFUSALS.includes(detail.error.status) ? undefined : () => void detail.refetch()}>
+          <a {...link({ place: 'runs' })}>{t('shell.allRuns')}</a>
+        </Problem>
+      ) : (
       <Loaded read={detail} lines={3}>
         {(data) => (
           <>
@@ -42,6 +47,7 @@ export function RunView({ run }: { run: string }) {
           </>
         )}
       </Loaded>
+      )}
       {(detail.data || !detail.error) && tab && (
         <>
           <nav ref={tabList} className="tabs run-tabs" aria-label={t('run.tabs')}>
@@ -54,7 +60,7 @@ export function RunView({ run }: { run: string }) {
           <div className="run-tab">
             <Boundary key={address.tab || tab.name}>
               <Suspense fallback={<Skeleton />}>
-                {isUnknown ? <Empty title={t('shell.nothingHere')} text={t('shell.nothingHereText')} /> : <tab.View run={run} />}
+                {isUnknown ? <Nowhere /> : <tab.View run={run} />}
               </Suspense>
             </Boundary>
           </div>
@@ -68,6 +74,7 @@ export function RunView({ run }: { run: string }) {
 
 /** What becomes of the change is decided where it is read: in the tab Changes. */
 const SHOWN: readonly Verb[] = ['pause', 'resume', 'cancel', 'rewind'];
+const REFUSALS = [400, 404, 422]; // asking again gives the same
 const ACTIVE: readonly RunState[] = ['working', 'waiting', 'provider', 'limit'];
 const ALWAYS: readonly Verb[] = ['pause', 'resume'];
 
@@ -114,7 +121,7 @@ function Header({ run }: { run: RunDetail }) {
           ) : (
             <>
               {run.verdict && <StateSign state={run.verdict} />}{' '}
-              <span className="soft run-reason" title={run.reason}>{run.state === 'limit' && run.cost_limit !== null && run.reason.includes('money') ? t('run.atLimit', { limit: format.money(run.cost_limit) }) : run.reason || (!run.verdict && t('run.noVerdict'))}</span>
+              <span className="soft run-reason" title={run.reason}>{run.state === 'limit' && run.cost_limit !== null && run.reason.includes('money') ? t('run.atLimit', { limit: format.money(run.cost_limit) }) : run.reason ? <Sentence text={run.reason} /> : !run.verdict && t('run.noVerdict')}</span>
             </>
           )}
           {run.forked_from && (
@@ -220,7 +227,7 @@ function VerbSays({ result, onClose }: { result: VerbResult; onClose: () => void
   return (
     <div className={`band ${result.done ? 'done' : 'bad'}`} role="status">
       <span className="grow">
-        {result.message} {result.hint}
+        <Sentence text={`${result.message} ${result.hint}`} />
         {result.clashes.length > 0 && <code> {result.clashes.join(', ')}</code>}
       </span>
       {run && <Button onClick={() => go({ run })}>{t('run.openFork')}</Button>}
@@ -274,7 +281,9 @@ function Confirm({ action, run, onClose, onYes }: { action: Action; run: RunDeta
           if (isReady) onYes(input);
         }}
       >
-        <p>{action.why || t(`ask.${action.verb}`)}</p>
+        <p>
+          <Sentence text={action.why || t(`ask.${action.verb}`)} />
+        </p>
         {takes === 'version' && <Moments run={run} chosen={value} onChoose={setText} />}
         {takes && (
           <label className="stack-tight">

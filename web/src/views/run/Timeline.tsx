@@ -9,7 +9,7 @@ import { useFormat } from '../../state/format';
 import { theme } from '../../state/setting';
 import { useSystemDark } from '../../state/media';
 import { go, useAddress } from '../../state/url';
-import { Button, Problem } from '../../ui';
+import { Button, Problem, Sentence } from '../../ui';
 import { inWords } from '../changes/answer';
 
 const SETTLE_MS = 90; // a drag is read when it rests this long
@@ -192,7 +192,7 @@ function Past({ run, at }: { run: string; at: number }) {
   return (
     <div className="band" role="status">
       <strong>{t('run.youSee', { version: format.number(at), time: row ? format.clock(row.at) : '…' })}</strong>
-      <span className="cut grow soft">{row && inWords(row.text, t)}</span>
+      <span className="cut grow soft">{row && <Sentence text={inWords(row.text, t)} />}</span>
       <Button look="main" onClick={() => setAt(null)} aria-keyshortcuts="L">
         {t('run.backToLive')}
       </Button>
@@ -200,7 +200,9 @@ function Past({ run, at }: { run: string; at: number }) {
         {t('run.forkHere')}
       </Button>
       {fork.error && <Problem error={fork.error} />}
-      {fork.data && !fork.data.run && <span>{fork.data.message}</span>}
+      {fork.data && !fork.data.run && <span>
+          <Sentence text={fork.data.message} />
+        </span>}
     </div>
   );
 }

@@ -8,7 +8,7 @@ import { useConnection } from '../../api/stream';
 import type { Agent, Page, PlanInput, Proposal, Run, RunInput, Text } from '../../api/types';
 import { forgetDrafts, useDraft } from '../../state/setting';
 import { go } from '../../state/url';
-import { Button, Problem, Switch } from '../../ui';
+import { Button, Problem, Sentence, Switch } from '../../ui';
 import { ProposalView } from './ProposalView';
 
 type Way = 'team' | 'agent' | 'question';
@@ -86,7 +86,9 @@ export function Composer() {
       {session && !session.model && (
         <div className="problem" role="status">
           <strong>{t('composer.noModel')}</strong>
-          <span>{session.model_hint}</span>
+          <span>
+            <Sentence text={session.model_hint} />
+          </span>
         </div>
       )}
       <div className="row wrap">

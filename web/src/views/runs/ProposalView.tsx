@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { PlannedPart, Proposal, Span } from '../../api/types';
 import { useFormat } from '../../state/format';
-import { AgentName } from '../../ui';
+import { AgentName, Sentence } from '../../ui';
 
 interface Props {
   proposal: Proposal;
@@ -28,11 +28,13 @@ export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirm
   return (
     <section className="proposal" aria-label={t('proposal.title')}>
       <p>
-        <strong>{proposal.reason}</strong>
+        <strong>
+          <Sentence text={proposal.reason} />
+        </strong>
       </p>
       {proposal.notes.map((note) => (
         <p key={note} className="soft">
-          {note}
+          <Sentence text={note} />
         </p>
       ))}
       <dl className="proposal-facts">

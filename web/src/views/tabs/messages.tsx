@@ -6,7 +6,7 @@ import { useRunList } from '../../api/pages';
 import { client, useRunRead, useSession } from '../../api/queries';
 import type { Agent, Message, MessageInput, Page, VerbResult } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
-import { Empty, Loaded, Problem } from '../../ui';
+import { Empty, Loaded, Problem, Sentence } from '../../ui';
 import { Entry } from '../../ui/Entry';
 import { Sequence } from '../messages/Sequence';
 import { useWhyNot } from '../agents/people';
@@ -85,7 +85,7 @@ function Write({ run }: { run: string }) {
       {send.error && <Problem error={send.error} />}
       {send.data && (
         <p role="status" className="soft">
-          {send.data.message} {send.data.hint}
+          <Sentence text={`${send.data.message} ${send.data.hint}`} />
         </p>
       )}
     </section>

@@ -1,1 +1,0 @@
-import{a as e}from"./format-DxOZMs5k.js";import{n as t}from"./stream-4XkQmxQp.js";import{Z as n}from"./ui-DJUoiKLI.js";function r(){let{t}=e();return n().at===null?``:t(`run.pastWhy`)}function i(){let{t:n}=e(),i=r(),{state:a}=t();return i||(a===`lost`?n(`ui.unreachable`):``)}export{r as n,i as t};
