@@ -86,8 +86,8 @@ def take_all(folder: Path, looks: Sequence[Look]) -> None:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
         camera = Camera(browser, playground, folder, looks)
         camera.shoot("empty-start", "/")
-        plan = playground.ask("/plans", request=REQUEST)["text"]
-        run = playground.ask("/runs", request=REQUEST, plan=plan, confirm_checks=True)["id"]
+        plan = playground.ask("/plans", request=REQUEST)
+        run = playground.ask("/runs", request=REQUEST, plan=plan["text"], confirm_checks=plan["checks_digest"])["id"]
         camera.shoot("running-team", f"/runs/{run}/plan")
         playground.wait_for_inbox(2)
         camera.shoot("waiting-approval", "/inbox")
@@ -100,7 +100,7 @@ def take_all(folder: Path, looks: Sequence[Look]) -> None:
             camera.shoot(tab, f"/runs/{run}/{tab}")
         camera.shoot("past-version", f"/runs/{run}/plan?at=120")
         playground.provider.script = BREAKING
-        broken = playground.ask("/runs", request="make export faster", confirm_checks=True)["id"]
+        broken = playground.ask("/runs", request="make export faster")["id"]
         playground.wait_for_state(broken, "finished", "failed", "stopped", "limit")
         camera.shoot("failed-check", f"/runs/{broken}/changes")
         camera.shoot("runs", "/")

@@ -17,6 +17,7 @@ from fastapi import FastAPI
 from greenroom.app.capability_factories import make_capability_factories
 from greenroom.app.context import AppContext
 from greenroom.app.model_registry import ModelSession
+from greenroom.app.runs.checks import plan_project_checks
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import home_folder
 from greenroom.core.base.ids import TeamId
@@ -24,6 +25,7 @@ from greenroom.core.state.approval import ApprovalRequested
 from greenroom.core.state.task import TaskEnded
 from greenroom.http.access import AccessFile
 from greenroom.http.context import ServerContext
+from greenroom.http.routes.work import digest_checks
 from greenroom.http.server import create_app, make_context
 from greenroom.testing.scripted import Cue, ReplyMaker, ScriptedCall, ScriptedModel
 from tests.app.teams.play import GatedModel, make_environment, make_repository
@@ -80,7 +82,10 @@ class Desk:
         return found
 
     async def start(self, **body: object) -> TeamId:
-        """Start a run and return its id."""
+        """Start a run and return its id. `confirm_checks=True` approves the checks that the project has now."""
+        if body.get("confirm_checks") is True:
+            app = self.context.app
+            body["confirm_checks"] = digest_checks(plan_project_checks(app.root, sandboxed=False).unapproved)
         return TeamId((await self.post("/runs", 201, **body))["id"])
 
     async def rest(self, run: TeamId, timeout: float = 90.0) -> None:

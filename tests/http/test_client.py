@@ -71,7 +71,7 @@ async def test_a_server_that_was_killed_goes_on_with_its_runs(desk: Desk) -> Non
     turns = Turns(replies, held=(1,))
     with provider(turns) as fake:
         async with served(desk, fake) as (client, process):
-            run = await client.start("add a test", allow_unverified=True, confirm_checks=True)
+            run = await client.start("add a test", allow_unverified=True)
             await reach_model_call(client, run.id, 2)
             process.kill()
             await process.wait()

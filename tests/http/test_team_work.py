@@ -13,7 +13,7 @@ import pytest
 from greenroom.app.organisation.creation import create_organisation
 from greenroom.app.organisation.phrases import BASE_TASK
 from greenroom.core.base.amounts import Amounts
-from greenroom.core.base.ids import TEAM_BUDGET
+from greenroom.core.base.ids import TEAM_BUDGET, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.rules.intents import SendMessage
 from greenroom.core.state.stage import SubtaskEnded
@@ -87,10 +87,15 @@ async def test_a_plan_is_proposed_edited_and_started_to_a_verified_change(
         line = next(n for n, row in enumerate(proposal["text"].splitlines(), 1) if row == WRONG)
         assert wrong["message"].startswith(f"Line {line}: There is no specialist `architekt`."), wrong
         assert (await desk.post("/runs", 422, request=REQUEST, plan="request = ["))["message"].startswith("Line 1: ")
+        body = {"request": REQUEST, "plan": proposal["text"], "confirm_checks": proposal["checks_digest"]}
+        (shop / "package.json").write_text('{"scripts": {"test": "python3 -m unittest --failfast"}}')
+        assert (await desk.post("/runs", 409, **body))["message"].startswith("The checks of the project have changed")
+        (shop / "package.json").unlink()
         assert (await desk.get("/runs"))["items"] == []
         edited = await desk.post("/plans", request=REQUEST, text=proposal["text"])
         assert [part["id"] for part in edited["parts"]] == [part["id"] for part in proposal["parts"]]
-        run = await desk.start(request=REQUEST, plan=edited["text"], confirm_checks=True)
+        assert edited["checks_digest"] == proposal["checks_digest"]
+        run = await desk.start(request=REQUEST, plan=edited["text"], confirm_checks=edited["checks_digest"])
         assert await desk.allow(run) is None
         change = await desk.get(f"/runs/{run}/change")
         assert (change["state"], change["verdict"]) == ("ready", "verified"), change
@@ -116,14 +121,20 @@ async def test_what_planning_took_counts_under_the_limits_of_the_run(
     parts = [{"id": name, "agent": "code-writer", "writes": [f"{name}.py"]} for name in ("a", "b")]
     (shop / ".greenroom").mkdir()
     (shop / ".greenroom" / "config.toml").write_text('[team]\nplanner = "model"\n[limits]\ntokens = 50000\n')
-    async with open_desk(write_team({"task_types": ["testing"], "subtasks": parts}), monkeypatch) as desk:
-        proposal = await desk.post("/plans", request="try it")
+    planner = write_team({"task_types": ["testing"], "subtasks": parts})[0]
+    async with open_desk([planner, planner], monkeypatch) as desk:
+        first = await desk.post("/plans", request="try it", cost_limit=2.0)
+        planning = [TeamId(info.stream) for info in await desk.runtime.log.streams()]
+        assert [(await desk.runtime.state(run)).budgets[TEAM_BUDGET].limits.money for run in planning] == [2_000_000]
+        again = await desk.post("/plans", request="try it better", proposal=first["id"])
+        checked = await desk.post("/plans", text=again["text"], proposal=again["id"])
+        assert first["id"] == again["id"] == checked["id"]
         left = []
-        for _ in range(2):
-            run = await desk.start(request="try it", plan=proposal["text"])
+        for name in (checked["id"], checked["id"], "made-up"):
+            run = await desk.start(request="try it", plan=again["text"], proposal=name)
             left.append((await desk.runtime.state(run)).budgets[TEAM_BUDGET].limits.tokens)
             await desk.post(f"/runs/{run}/cancel")
-        assert left == [49_300, 50_000]
+        assert left == [48_600, 50_000, 50_000]
 
 
 @asynccontextmanager

@@ -52,8 +52,8 @@ def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]
 @pytest.fixture(scope="module")
 def run(playground: Playground) -> str:
     """Start a team; return its run when a permission and a conflict wait for the person."""
-    plan = playground.ask("/plans", request=REQUEST)["text"]
-    started = playground.ask("/runs", request=REQUEST, plan=plan, confirm_checks=True)
+    plan = playground.ask("/plans", request=REQUEST)
+    started = playground.ask("/runs", request=REQUEST, plan=plan["text"], confirm_checks=plan["checks_digest"])
     playground.wait_for_inbox(2)
     return str(started["id"])
 

@@ -1,7 +1,7 @@
 """A typed client of the HTTP API, for programs: start and follow runs, answer, and decide about changes.
 
 async with Client() as client:
-    run = await client.start("fix the failing tests", confirm_checks=True)
+    run = await client.start("fix the failing tests", cost_limit=1.0)
     async for row in client.follow(run.id):
         print(row.text)
 """
@@ -59,7 +59,7 @@ class Client:
         return await self._send(schemas.Proposal, "POST", "/plans", request=request, **options)
 
     async def start(self, request: str, **options: object) -> schemas.Run:
-        """Start a run. The options are those of `RunInput`: plan, agent, model, question, cost_limit …"""
+        """Start a run. The options are those of `RunInput`: plan, proposal, confirm_checks, agent, model …"""
         return await self._send(schemas.Run, "POST", "/runs", request=request, **options)
 
     async def read(self, run: str) -> schemas.RunDetail:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Final, TypeVar, cast
@@ -21,6 +22,10 @@ from greenroom.http.schemas import Page, Run
 from greenroom.http.state_reader import StateReader
 
 MAX_NUMBER: Final = 2**53
+MAX_ROWS: Final = 2_000
+MAX_COSTS: Final = 500
+"""Runs whose rows and whose costs stay in memory."""
+
 T = TypeVar("T")
 
 Limit = Annotated[int, Query(ge=1, le=500, description="How many rows a page has at most.")]
@@ -38,9 +43,9 @@ class ServerContext:
     reader: StateReader
     host: RunHost
     hub: EventHub
-    rows: dict[TeamId, tuple[object, Run]] = field(default_factory=dict)
-    costs: dict[TeamId, TeamCosts] = field(default_factory=dict)
-    planned: dict[str, Amounts] = field(default_factory=dict)  # what planning a request took, until its run starts
+    rows: OrderedDict[TeamId, tuple[object, Run]] = field(default_factory=OrderedDict)
+    costs: OrderedDict[TeamId, TeamCosts] = field(default_factory=OrderedDict)
+    planned: OrderedDict[str, Amounts] = field(default_factory=OrderedDict)  # what proposals took that have not begun
 
 
 def _find_context(request: Request) -> ServerContext:

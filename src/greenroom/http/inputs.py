@@ -26,14 +26,15 @@ class RunInput(
     Input,
     json_schema_extra={
         "examples": [
-            {"request": REQUEST, "confirm_checks": True},
+            {"request": REQUEST},
             {"request": REQUEST, "plan": PLAN, "cost_limit": 2.0},
         ]
     },
 ):
     """A new run. With `plan`, the text of a confirmed plan, a team does it; else one agent.
 
-    With `confirm_checks`, the person approves the checks that the proposal showed.
+    With `confirm_checks`, the `checks_digest` of a proposal, the person approves the checks that it showed. `proposal`
+    is its id: what planning took counts under the limits of the run.
     """
 
     request: str = Field(min_length=1, max_length=20_000)
@@ -43,17 +44,20 @@ class RunInput(
     question: bool = False
     tests_may_change: bool = False
     allow_unverified: bool = False
-    confirm_checks: bool = False
+    confirm_checks: str = Field("", max_length=64)
+    proposal: str = Field("", max_length=64)
     cost_limit: float | None = Field(None, gt=0, le=10_000)
     time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
 
 
 class PlanInput(Input, json_schema_extra={"examples": [{"request": REQUEST}, {"text": PLAN}]}):
-    """A request to plan, or the edited text of a plan to check."""
+    """A request to plan, or the edited text of a plan to check. `proposal` is the id of the one that it replaces."""
 
     request: str = Field("", max_length=20_000)
     text: str = Field("", max_length=200_000)
     model: str = Field("", max_length=200)
+    proposal: str = Field("", max_length=64)
+    cost_limit: float | None = Field(None, gt=0, le=10_000)
 
 
 class VerbInput(

@@ -108,8 +108,12 @@ class Span(Fields):
 
 
 class Proposal(Fields):
-    """A plan before it starts: what kind of work it is, whether a team is worth it, what it takes, and its text."""
+    """A plan before it starts: what kind of work it is, whether a team is worth it, what it takes, and its text.
 
+    `checks` are those that no person approved yet. Who starts the plan sends `checks_digest` to approve them.
+    """
+
+    id: str
     types: list[str]
     classified_by: str
     is_team: bool
@@ -124,6 +128,7 @@ class Proposal(Fields):
     model: str
     text: str
     checks: list[str] = []
+    checks_digest: str = ""
 
 
 class VerbResult(Fields):

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from operator import add, attrgetter
 from typing import Final, Literal, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -50,6 +51,7 @@ STEP_STARTS: Final = frozenset({"StepStarted"})
 PERSON_TYPES: Final = frozenset({"StepQueued", "NotePosted"})
 MARK_LEVELS: Final[Mapping[str, EventLevel]] = {"✓": "good", "✗": "bad", "!": "bad", "?": "wait"}
 
+K = TypeVar("K")
 T = TypeVar("T")
 FAILED: Final = 1
 WITH_MODEL: Final = 2
@@ -299,7 +301,7 @@ class StateReader:
         self._newest: OrderedDict[TeamId, TeamState] = OrderedDict()
         self._past: OrderedDict[TeamId, list[TeamState]] = OrderedDict()
         self._indexes: OrderedDict[TeamId, RunIndex] = OrderedDict()
-        self._locks: dict[TeamId, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[TeamId, asyncio.Lock] = WeakValueDictionary()
 
     async def find_run(self, name: str) -> TeamId:
         """Return the run with this id. Raise `RefusedError` if there is none."""
@@ -326,7 +328,7 @@ class StateReader:
         """Keep a newer state that was folded elsewhere."""
         known = self._newest.get(run)
         if known is None or known.version < state.version:
-            _keep(self._newest, run, state)
+            keep(self._newest, run, state)
 
     async def _read_past(self, run: TeamId, at: int) -> TeamState:
         """Return a past state, from the nearest state before it that is in memory or in the log."""
@@ -337,7 +339,7 @@ class StateReader:
         else:
             state = await self._fold(run, near, at)
         kept = [known for known in checkpoints if known.version != state.version][1 - MAX_CHECKPOINTS :]
-        _keep(self._past, run, [*kept, state], MAX_PAST_RUNS)
+        keep(self._past, run, [*kept, state], MAX_PAST_RUNS)
         return state
 
     async def _fold(self, run: TeamId, state: TeamState, upto: int | None) -> TeamState:
@@ -353,7 +355,7 @@ class StateReader:
             async for page in self._runtime.log.read(run, index.version):
                 for stored in page:
                     index.add(stored)
-        _keep(self._indexes, run, index)
+        keep(self._indexes, run, index)
         return index
 
     async def index_at(self, run: TeamId, at: int | None) -> tuple[RunIndex, int]:
@@ -433,9 +435,9 @@ def describe_row(run: TeamId, state: TeamState, stored: StoredEvent, event: Even
     )
 
 
-def _keep(cache: OrderedDict[TeamId, T], run: TeamId, value: T, size: int = MAX_RUNS) -> None:
+def keep(cache: OrderedDict[K, T], key: K, value: T, size: int = MAX_RUNS) -> None:
     """Put a value into a cache as its newest, and drop the oldest of too many."""
-    cache[run] = value
-    cache.move_to_end(run)
+    cache[key] = value
+    cache.move_to_end(key)
     while len(cache) > size:
         cache.popitem(last=False)

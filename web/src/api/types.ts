@@ -344,9 +344,11 @@ export interface Plan {
   stages: Stage[];
 }
 
-/** A request to plan, or the edited text of a plan to check. */
+/** A request to plan, or the edited text of a plan to check. `proposal` is the id of the one that it replaces. */
 export interface PlanInput {
+  cost_limit?: number | null;
   model?: string;
+  proposal?: string;
   request?: string;
   text?: string;
 }
@@ -380,10 +382,12 @@ export interface PromptMessage {
 /** A plan before it starts: what kind of work it is, whether a team is worth it, what it takes, and its text. */
 export interface Proposal {
   checks: string[];
+  checks_digest: string;
   classified_by: string;
   cost: Span | null;
   critical_path: string[];
   gain: number;
+  id: string;
   is_team: boolean;
   model: string;
   notes: string[];
@@ -465,10 +469,11 @@ export interface RunDetail {
 export interface RunInput {
   agent?: string;
   allow_unverified?: boolean;
-  confirm_checks?: boolean;
+  confirm_checks?: string;
   cost_limit?: number | null;
   model?: string;
   plan?: string;
+  proposal?: string;
   question?: boolean;
   request: string;
   tests_may_change?: boolean;

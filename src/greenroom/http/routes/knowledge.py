@@ -26,7 +26,8 @@ from greenroom.core.base.ids import TEAM_BUDGET, MemoryId, TaskId, TeamId
 from greenroom.core.base.records import evolve
 from greenroom.core.state import knowledge
 from greenroom.http import schemas
-from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.context import MAX_COSTS, At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.state_reader import keep
 
 MAX_POINTS: Final = 200
 Number = Annotated[int | None, Query(ge=1, le=2**31)]
@@ -230,7 +231,8 @@ async def read_costs(context: Context, by: CostGrouping = "run") -> schemas.Cost
 
 async def _read_account(context: ServerContext, run: TeamId) -> TeamCosts:
     """Return the costs of a run. Only its new events are read."""
-    account = context.costs.setdefault(run, TeamCosts(run))
+    account = context.costs.get(run) or TeamCosts(run)
+    keep(context.costs, run, account, MAX_COSTS)
     async for logged_event in context.runtime.events(run, after=account.version):
         if logged_event.version == account.version + 1:  # another request can read at the same time
             account.add_event(logged_event.event, logged_event.version)

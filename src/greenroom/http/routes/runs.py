@@ -30,8 +30,8 @@ from greenroom.core.state.message import Message
 from greenroom.core.state.task import Task
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
-from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
-from greenroom.http.state_reader import JUDGED, RunIndex
+from greenroom.http.context import MAX_ROWS, At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
+from greenroom.http.state_reader import JUDGED, RunIndex, keep
 from greenroom.runs.verdict import VerdictState, find_verdict
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS
 
@@ -152,7 +152,7 @@ async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
             owner=info.owner,
             version=info.head.version,
         )
-    context.rows[run] = (mark, row)
+    keep(context.rows, run, (mark, row), MAX_ROWS)
     return row
 
 

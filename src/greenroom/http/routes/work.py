@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import secrets
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
 
@@ -62,6 +65,7 @@ from greenroom.core.base.amounts import NOTHING, Amounts
 from greenroom.core.base.errors import GreenroomError, RefusedError, WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, TeamId
 from greenroom.core.base.records import evolve
+from greenroom.core.ports.checks import Check
 from greenroom.core.rules.draft import CLIENT, SYSTEM
 from greenroom.core.rules.intents import AnswerApproval, Intent, PauseTeam, ResumeTask, ResumeTeam, SetLimits
 from greenroom.core.state.approval import Approval
@@ -71,6 +75,7 @@ from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
 from greenroom.http.routes.changes import change_run
 from greenroom.http.routes.runs import list_letters, make_row
+from greenroom.http.state_reader import keep
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -86,20 +91,34 @@ router = APIRouter(tags=["work"])
 async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Proposal:
     """Plan a request, or check the edited text of a plan. Nothing starts; a model may be asked."""
     app, notes = context.app, list[str]()
-    analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append)
+    name = body.proposal if body.proposal in context.planned else secrets.token_urlsafe(16)
+    caps = evolve(app.settings.limits, cost=body.cost_limit or app.settings.limits.cost)
+    limits = caps.limits.minus(context.planned.get(name, NOTHING))
+    analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=limits)
     if body.text:
         proposal = analyst.assess(make_parser(analyst)(body.text))
     else:
-        proposal = await analyst.propose(body.request)
-        context.planned[body.request] = context.planned.get(body.request, NOTHING).plus(analyst.spent)
+        try:
+            proposal = await analyst.propose(body.request)
+        finally:
+            keep(context.planned, name, context.planned.get(name, NOTHING).plus(analyst.spent))
     left_out = describe_left_out(list_untrusted(app, app.root))
     checks = plan_project_checks(app.root, sandboxed=app.may_run_checks).unapproved
-    return _make_proposal(
-        proposal, [*proposal.notes, *left_out], [f"{check.name}: {check.line} ({check.why})" for check in checks]
+    return _make_proposal(proposal, [*proposal.notes, *left_out]).model_copy(
+        update={
+            "id": name,
+            "checks": [f"{check.name}: {check.line} ({check.why})" for check in checks],
+            "checks_digest": digest_checks(checks),
+        }
     )
 
 
-def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) -> schemas.Proposal:
+def digest_checks(checks: Sequence[Check]) -> str:
+    """Return a hash of what checks would run; empty for none."""
+    return sha256(" ".join(check.digest for check in checks).encode()).hexdigest() if checks else ""
+
+
+def _make_proposal(proposal: TeamProposal, notes: list[str]) -> schemas.Proposal:
     plan, estimate, critical = proposal.plan, proposal.analysis.estimate, set(proposal.critical_path)
     phases = {name: phase.number for phase in proposal.phases for name in phase.subtasks}
     parts = [
@@ -118,6 +137,7 @@ def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) 
     return schemas.Proposal.make(
         proposal.decision,
         **spans,
+        id="",
         types=proposal.analysis.task_types,
         classified_by=proposal.analysis.source,
         notes=notes,
@@ -126,7 +146,6 @@ def _make_proposal(proposal: TeamProposal, notes: list[str], checks: list[str]) 
         gain=estimate.gain,
         model=proposal.model,
         text=render_plan_text(plan) if plan.subtasks else "",
-        checks=checks,
     )
 
 
@@ -141,8 +160,8 @@ async def start_run(context: Context, body: inputs.RunInput) -> schemas.Run:
         question=body.question, tests_may_change=body.tests_may_change, allow_unverified=body.allow_unverified
     )
     if body.confirm_checks:
-        _save_checks(context)
-    spent = context.planned.get(body.request, NOTHING)
+        _save_checks(context, body.confirm_checks)
+    spent = context.planned.get(body.proposal, NOTHING)
     if body.plan:
         notes = list[str]()
         analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=caps.limits)
@@ -151,15 +170,17 @@ async def start_run(context: Context, body: inputs.RunInput) -> schemas.Run:
         team = await create_planned_run(app, analyst, plan, caps.limits.minus(spent), wanted)
     else:
         team = await _create_single(context, body, caps, wanted, spent)
-    context.planned.pop(body.request, None)
+    context.planned.pop(body.proposal, None)
     await context.host.start(team)
     return await _read_row(context, team)
 
 
-def _save_checks(context: ServerContext) -> None:
-    """Approve the checks of the project that the person saw."""
+def _save_checks(context: ServerContext, digest: str) -> None:
+    """Approve the checks of the project that the person saw. Raise `RefusedError` if they are others now."""
     plan = plan_project_checks(context.app.root, sandboxed=context.app.may_run_checks)
     if plan.unapproved:
+        if digest_checks(plan.unapproved) != digest:
+            raise make_refusal("checks_changed", translate("actions.checks_changed"))
         approved = [check for check in plan.run if check.name in plan.confirmed]
         open_choices().save(context.app.root, [*approved, *plan.unapproved], plan.unapproved)
 

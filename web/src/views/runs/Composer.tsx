@@ -46,9 +46,9 @@ export function Composer() {
   const isBusy = plan.isPending || start.isPending;
   const makePlan = () => {
     start.reset();
-    plan.mutate({ request: request.trim(), text: isEdited ? text : '', model: limits.model });
+    plan.mutate({ request: request.trim(), text: isEdited ? text : '', model: limits.model, cost_limit: Number(limits.cost) > 0 ? Number(limits.cost) : null, proposal: proposal?.id });
   };
-  const begin = () => start.mutate({ ...runInput(request.trim(), way, limits, isTeam ? text : ''), confirm_checks: isTeam && confirmsChecks && !!proposal?.checks.length });
+  const begin = () => start.mutate({ ...runInput(request.trim(), way, limits, isTeam ? text : ''), ...(isTeam && proposal && { proposal: proposal.id, confirm_checks: confirmsChecks ? proposal.checks_digest : '' }) });
   const forget = () => {
     setProposal(null);
     plan.reset();
