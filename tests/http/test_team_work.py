@@ -137,6 +137,30 @@ async def test_what_planning_took_counts_under_the_limits_of_the_run(
         assert left == [48_600, 50_000, 50_000]
 
 
+async def test_a_run_goes_on_with_one_answer_while_another_question_waits(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / ".greenroom").mkdir()
+    (shop / ".greenroom" / "permissions").write_text("ask path shop/** write\n")
+    script = [*writes("code-writer-1", "shop/tax.py", TAX), *writes("code-writer-2", "shop/discount.py", DISCOUNT)]
+    async with open_desk(script, monkeypatch) as desk:
+        run = await desk.start(request="add tax", plan=PLAN, confirm_checks=True, allow_unverified=True)
+        await desk.ask(run)
+        await desk.rest(run)
+        first, second = await desk.list_open(run)
+        await desk.post(f"/runs/{run}/messages", text="Name it well.")
+        await desk.rest(run)
+        assert (await desk.get(f"/runs/{run}"))["state"] == "waiting"
+        await desk.answer(first)
+        await desk.rest(run)
+        assert (await desk.get(f"/runs/{run}"))["state"] == "waiting", "for the second answer"
+        assert [item["id"] for item in await desk.list_open(run)] == [second["id"]]
+        ended = [step.work.executor for step in await desk.context.app.steps(run) if step.agent_id == first["agent"]]
+        assert "rewrite" in ended
+        assert await desk.allow(run) is None
+        assert (await desk.get(f"/runs/{run}"))["state"] == "finished"
+
+
 @asynccontextmanager
 async def open_conflict(script: list[Cue], monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Desk, Json]]:
     """Let two writers change one file, one after the other, and yield the question about it."""

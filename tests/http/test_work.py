@@ -11,7 +11,7 @@ import pytest
 
 from greenroom.core.base.ids import TeamId
 from greenroom.testing.scripted import Cue
-from tests.app.teams.play import Gate, GatedModel, git
+from tests.app.teams.play import Gate, GatedModel, git, make_repository
 from tests.http.desk import call, coder, enter_shop, open_desk, write_test
 
 
@@ -179,3 +179,33 @@ async def test_a_rule_that_was_not_shown_is_not_granted_for_a_run(shop: Path, mo
         refused = await desk.answer(item, 400, scope="run", rule="allow command *")
         assert refused["code"] == "invalid_rule"
         assert [open_["id"] for open_ in await desk.list_open(run)] == [item["id"]]
+
+
+async def test_a_run_of_another_folder_says_where_it_goes_on(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
+        item = await desk.ask(run)
+        await desk.rest(run)
+    make_repository(tmp_path / "other")
+    monkeypatch.chdir(tmp_path / "other")
+    where = f"This run belongs to {shop}. Start `greenroom serve` there, or type `greenroom resume {run}` in a terminal."
+    async with open_desk([], monkeypatch) as desk:
+        (item,) = await desk.list_open(run)
+        assert (item["folder"], (await desk.get(f"/runs/{run}"))["folder"]) == (str(shop), str(shop))
+        assert (await desk.answer(item, scope="run"))["hint"] == where
+        assert (await desk.post(f"/runs/{run}/messages", text="Name it well."))["hint"] == where
+        detail = await desk.get(f"/runs/{run}")
+        why = {row["verb"]: row["why"] for row in detail["actions"]}
+        assert detail["state"] == "stopped"
+        assert (why["resume"], why["rewind"], why["pause"]) == (where, where, "No process runs it now.")
+        for verb in ("resume", "rewind"):
+            assert (await desk.post(f"/runs/{run}/{verb}", 409, version=9))["message"] == where
+    monkeypatch.chdir(shop)
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        why = {row["verb"]: row["why"] for row in (await desk.get(f"/runs/{run}"))["actions"]}
+        assert (why["resume"], why["pause"]) == ("", "No process runs it now."), "one of the two"
+        await desk.post(f"/runs/{run}/resume")
+        assert await desk.allow(run) is None
+        assert (await desk.get(f"/runs/{run}"))["verdict"] == "verified"

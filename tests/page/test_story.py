@@ -139,7 +139,7 @@ def go_back_in_time(page: Page, run: str) -> None:
             assert int(newest.inner_text().split()[0]) <= int(at[1])
     band.get_by_role("button", name="Fork from here").click()
     page.wait_for_url(lambda url: "/runs/" in url and run not in url)
-    header(page).get_by_role("link", name="Forked from version").click()
+    header(page).get_by_role("link", name=re.compile(f"Forked from {run} at version")).click()
     expect(band).to_be_visible()
     band.get_by_role("button", name="Back to live").click()
     expect(band).to_have_count(0)

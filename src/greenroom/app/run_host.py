@@ -96,10 +96,8 @@ class RunHost:
     def check_folder(self, team: Team) -> None:
         """Raise `RefusedError` for a run that works on another folder: its settings and its trust are not loaded."""
         if team.workspace and Path(team.workspace) != self._app.root:
-            why = translate("hosted.other_folder", team=team.team_id, folder=team.workspace)
-            raise make_refusal(
-                "other_folder", why, translate("hosted.serve_there", folder=team.workspace, team=team.team_id)
-            )
+            why = translate("hosted.other_folder", folder=team.workspace)
+            raise make_refusal("other_folder", why, translate("hosted.serve_there", team=team.team_id))
 
     async def start(self, team: TeamId) -> None:
         """Run a team here until it is at rest. Raise `RefusedError` for a run of another folder, and `RunsElsewhere` if
@@ -124,12 +122,14 @@ class RunHost:
             await asyncio.wait({task})
 
     async def wake(self, team: TeamId) -> bool:
-        """Start a run again that has work, waits for no person and is run by no process. Return whether it runs."""
+        """Start a run again that has work and is run by no process, unless it is paused or another kind of program
+        continues it. Return whether it runs."""
         self._woken.add(team)
         if team in self._hosted or await self._app.runtime.log.holder(team) is not None:
             return True
         state = await self._app.runtime.state(team)
-        if state.team.paused is not None or pending_approvals(state) or not await self._has_work(team):
+        elsewhere = (ORGANISATION_KIT, *REFUSING_FACTORIES)
+        if state.team.paused is not None or state.team.kit in elsewhere or not await self._has_work(team):
             return False
         await self.start(team)
         return True
@@ -216,7 +216,7 @@ async def list_refusals(app: AppContext, host: RunHost, team: TeamId) -> dict[st
     is_paused = state.team.paused is not None or any(task.paused is not None for task in state.tasks.values())
     working = "runs" if holder is not None else ""
     codes = {
-        "pause": over or ("paused" if is_paused else ""),
+        "pause": over or ("paused" if is_paused else "" if working or is_waiting(state) else "stopped"),
         "resume": over or ("" if is_paused and holder else working or _refuse_start(state)),
         "cancel": over,
         "send": over,
@@ -229,19 +229,24 @@ async def list_refusals(app: AppContext, host: RunHost, team: TeamId) -> dict[st
     else:
         codes |= dict.fromkeys(CHANGE_VERBS, "no_worktree")
     refusals = {verb: translate(f"actions.{code}") if code else "" for verb, code in codes.items()}
-    if not refusals["resume"] and holder is None:
-        try:
-            host.check_folder(state.team)
-        except RefusedError as refusal:
-            refusals["resume"] = str(refusal)
+    try:
+        host.check_folder(state.team)
+    except RefusedError as refusal:  # another process can pause and resume it there, but it starts nowhere else
+        starting = ("rewind",) if holder is not None else ("resume", "rewind")
+        refusals |= {verb: str(refusal) for verb in starting if not refusals[verb]}
     return refusals
+
+
+def is_waiting(state: TeamState) -> bool:
+    """Whether all tasks of a run wait for a person."""
+    statuses = [read_status(state, task) for task in state.tasks]
+    return all(status is not None and status.state == "waiting" for status in statuses)
 
 
 def _refuse_start(state: TeamState) -> str:
     if state.team.kit in REFUSING_FACTORIES:
         return "program"
-    statuses = [read_status(state, task) for task in state.tasks]
-    if all(status is not None and status.state == "waiting" for status in statuses):
+    if is_waiting(state):
         return "answer_first"
     return "organisation" if state.team.kit == ORGANISATION_KIT else ""
 

@@ -149,6 +149,7 @@ class InboxItem(Fields):
 
     run: str
     run_title: str
+    folder: str = ""
     id: str
     kind: InboxKind
     agent: str

@@ -247,6 +247,7 @@ export interface InboxItem {
   diff: string;
   expires_at: number | null;
   files: string[];
+  folder: string;
   hosts: string[];
   id: string;
   is_running: boolean;

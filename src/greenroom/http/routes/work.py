@@ -21,7 +21,7 @@ from greenroom.app.approvals import (
     pending_approvals,
     quote_question,
 )
-from greenroom.app.conversation.capability_names import CHANGING_RUNS, CHAT, RUN, TEAM_RUN
+from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
 from greenroom.app.conversation.chat_input import build_message
 from greenroom.app.conversation.send import send_to_run
@@ -244,9 +244,17 @@ async def send_message(context: Context, run: RunPath, body: inputs.MessageInput
         return await _send_as_person(context, state, body)
     address = f"@{body.to} " if body.to and state.team.kit == TEAM_RUN else ""
     delivery = await send_to_run(context.runtime, TaskReference(team=run), build_message(f"{address}{body.text}"))
-    if state.team.kit == CHAT:
+    hint = await _wake(context, run)
+    return schemas.VerbResult(done=True, message=translate("actions.sent", names=delivery.reader), hint=hint)
+
+
+async def _wake(context: ServerContext, run: TeamId) -> str:
+    """Start a run again that has work. Return why it cannot go on here; empty if it does or need not."""
+    try:
         await context.host.wake(run)
-    return schemas.VerbResult(done=True, message=translate("actions.sent", names=delivery.reader))
+    except GreenroomError as error:
+        return str(error)
+    return ""
 
 
 async def _send_as_person(context: ServerContext, state: TeamState, body: inputs.MessageInput) -> schemas.VerbResult:
@@ -289,7 +297,7 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
         if row is None or not row.waits_for_me:
             continue
         state = await context.reader.read(TeamId(row.id))  # what hosts it can be behind its log
-        base = {"run": row.id, "run_title": row.title, "is_running": row.owner is not None}
+        base = {"run": row.id, "run_title": row.title, "is_running": row.owner is not None, "folder": row.folder}
         for approval in pending_approvals(state):
             toolbox = toolbox or context.app.toolbox()
             preview = await _preview(context, state, approval, toolbox)
@@ -384,10 +392,7 @@ async def answer_item(context: Context, run: RunPath, item: str, body: inputs.An
         note = keep_rule(state, approval, answer)
     except WorldFault as fault:  # the answer is there, and holds for this run
         hint = str(fault)
-    try:
-        await context.host.wake(run)
-    except GreenroomError as error:  # the answer is there; the run goes on elsewhere
-        hint = str(error)
+    hint = await _wake(context, run) or hint
     return schemas.VerbResult(done=True, message=note or translate("actions.answered"), hint=hint)
 
 

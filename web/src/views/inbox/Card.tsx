@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useSession } from '../../api/queries';
 import { useConnection } from '../../api/stream';
 import type { AnswerInput, InboxItem } from '../../api/types';
 import { useKey } from '../../shell/keyboard';
@@ -64,6 +65,7 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
   const { t } = useTranslation();
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
+  const folder = useSession().data?.folder;
   const isAway = useConnection().state === 'lost';
   const openedAt = useRef(Infinity);
   useEffect(() => {
@@ -97,7 +99,9 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
           {t('inbox.expires')} <Time at={item.expires_at} />
         </p>
       )}
-      {!item.is_running && <p className="soft">{t('inbox.notRunning')}</p>}
+      {!item.is_running && (
+        <p className="soft">{folder && item.folder && item.folder !== folder ? t('run.startElsewhere', { folder: item.folder }) : t('inbox.notRunning')}</p>
+      )}
       {error !== null && <Problem error={error} />}
       <Answers item={item} say={say} isBusy={isBusy || isAway} isRead={isRead} />
     </div>

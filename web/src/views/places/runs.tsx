@@ -1,6 +1,6 @@
 import { useMemo, useRef } from 'react';
 import { useTranslation } from 'react-i18next';
-import { useRuns } from '../../api/queries';
+import { useRuns, useSession } from '../../api/queries';
 import type { Run } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { link, setParam, useAddress } from '../../state/url';
@@ -10,9 +10,9 @@ import '../runs/runs.css';
 
 const FILTERS: Record<string, (run: Run) => boolean> = {
   mine: (run) => run.waits_for_me > 0,
-  active: (run) => ['working', 'waiting', 'paused', 'limit', 'provider'].includes(run.state),
+  active: (run) => ['working', 'waiting', 'paused', 'limit', 'provider', 'stopped'].includes(run.state),
   ready: (run) => run.verdict !== null,
-  failed: (run) => ['failed', 'damaged', 'stopped'].includes(run.state) || run.verdict === 'failed',
+  failed: (run) => ['failed', 'damaged'].includes(run.state) || run.verdict === 'failed',
 };
 
 export default function Runs() {
@@ -80,6 +80,7 @@ function RunHead() {
 function RunRow({ run }: { run: Run }) {
   const { t } = useTranslation();
   const format = useFormat();
+  const folder = useSession().data?.folder;
   return (
     <a className="run-row" data-item {...link({ run: run.id })}>
       <span className="run-state">
@@ -87,6 +88,7 @@ function RunRow({ run }: { run: Run }) {
       </span>
       <span className="run-title">
         <span className="cut">{run.title}</span>
+        {folder && run.folder && run.folder !== folder && <span className="soft cut mono">{run.folder}</span>}
         {run.waits_for_me > 0 ? <span className="tone-wait waits">{t('runs.waitsForYou', { count: run.waits_for_me })}</span> : run.reason && <span className="soft cut" title={run.reason}>
             <Sentence text={run.reason} />
           </span>}

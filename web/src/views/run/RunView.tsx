@@ -1,7 +1,7 @@
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
-import { useRun, useRunRead, useVerb } from '../../api/queries';
+import { useRun, useRunRead, useSession, useVerb } from '../../api/queries';
 import type { Action, EventRow, InboxItem, Page, RunDetail, RunState, Verb, VerbInput, VerbResult } from '../../api/types';
 import { Boundary } from '../../shell/Boundary';
 import { MomentContext, useFormat } from '../../state/format';
@@ -88,11 +88,13 @@ function Header({ run }: { run: RunDetail }) {
   const past = usePast();
   const off = useOff();
   const address = useAddress();
+  const folder = useSession().data?.folder;
+  const isElsewhere = folder !== undefined && run.folder !== '' && run.folder !== folder;
   const waiting = useWaiting(run.id, past === '' && run.waits_for_me > 0);
   const [asked, setAsked] = useState<Action | null>(null);
   const isOver = ['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
   const canSwitch = run.actions.some((action) => ALWAYS.includes(action.verb) && action.is_allowed);
-  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && !canSwitch && action.verb === 'pause')));
+  const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && !canSwitch && action.verb === (run.state === 'stopped' ? 'resume' : 'pause'))));
   const hasChange = tabs.some((tab) => tab.name === 'changes') && run.actions.some((action) => ['apply', 'undo'].includes(action.verb) && action.is_allowed);
   const answerTo = past === '' ? whereToAnswer(run, waiting, address) : null;
   const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.state === 'limit');
@@ -126,7 +128,7 @@ function Header({ run }: { run: RunDetail }) {
           )}
           {run.forked_from && (
             <a {...link({ run: run.forked_from.run, at: run.forked_from.version })} className="soft">
-              {t('run.forkedFrom', { version: format.number(run.forked_from.version) })}
+              {t('run.forkedFrom', { run: run.forked_from.run, version: format.number(run.forked_from.version) })}
             </a>
           )}
         </p>
@@ -154,6 +156,11 @@ function Header({ run }: { run: RunDetail }) {
           )}
         </div>
       </div>
+      {isElsewhere && (
+        <p className="tone-wait" role="note">
+          {t(isOver || run.owner !== null ? 'run.elsewhere' : 'run.startElsewhere', { folder: run.folder })}
+        </p>
+      )}
       {run.answer && (
         <details className="answer" open={run.subtasks === 0 && !run.verdict}>
           <summary>{t('run.answer')}</summary>
