@@ -190,7 +190,9 @@ async def test_a_run_of_another_folder_says_where_it_goes_on(
         await desk.rest(run)
     make_repository(tmp_path / "other")
     monkeypatch.chdir(tmp_path / "other")
-    where = f"This run belongs to {shop}. Start `greenroom serve` there, or type `greenroom resume {run}` in a terminal."
+    where = (
+        f"This run belongs to {shop}. Start `greenroom serve` there, or type `greenroom resume {run}` in a terminal."
+    )
     async with open_desk([], monkeypatch) as desk:
         (item,) = await desk.list_open(run)
         assert (item["folder"], (await desk.get(f"/runs/{run}"))["folder"]) == (str(shop), str(shop))
