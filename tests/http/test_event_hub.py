@@ -111,19 +111,27 @@ async def test_a_filter_lets_only_its_types_and_agent_through(site: Site) -> Non
     assert {row["agent"] for row in rows} == {"ann"}
 
 
-async def test_watchers_of_a_log_that_cannot_be_read_are_sent_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("tail", StoreFault("ports.unknown_event_type", version=2, type="x")),
+        ("tail", KeyError("a mistake")),
+        ("streams", KeyError("a mistake")),
+    ],
+)
+async def test_watchers_of_a_log_that_cannot_be_read_are_sent_away(
+    site: Site, monkeypatch: pytest.MonkeyPatch, name: str, error: Exception
+) -> None:
     run, hub = await make_run(site), hub_of(site)
 
-    async def fail(*arguments: object) -> AsyncIterator[object]:
-        if arguments:
-            raise StoreFault("ports.unknown_event_type", version=2, type="x")
-        yield ()
+    def fail(*_: object) -> AsyncIterator[object]:
+        raise error
 
     async with aclosing(hub.watch(Subscription(runs={run: 0}))) as stream, asyncio.timeout(30):
         await anext(stream)
-        monkeypatch.setattr(site.runtime.log, "tail", fail)
-        async for _ in stream:
-            pass
+        monkeypatch.setattr(site.runtime.log, name, fail)
+        chunks = [chunk async for chunk in stream]
+    assert chunks[-1] == b"event: error\ndata: {}\n\n"
     monkeypatch.undo()
     async with aclosing(hub.watch(Subscription(runs={run: 0}))) as stream:
         assert await read_rows(stream, await act(site, run))

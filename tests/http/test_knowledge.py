@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from greenroom.core.base.ids import MemoryId
+from greenroom.core.base.ids import MemoryId, TeamId
 from greenroom.core.state.knowledge import Memory
 from greenroom.testing.scripted import Cue
 from tests.http.desk import call, enter_shop, open_desk
@@ -26,6 +26,7 @@ async def test_a_question_has_no_worktree_and_its_artifact_and_cost_are_shown(
     agents.mkdir(parents=True)
     tools = "[create_artifact, update_artifact, ask_user, rewrite]"
     (agents / "scribe.md").write_text(f"---\nname: scribe\ndescription: Writes\ntools: {tools}\n---\nWrite.\n")
+    (shop / "AGENTS.md").write_text("Be brief.\n")
     edit = {"search": "One.", "replace": "Two."}
     cues = [
         Cue(agent="scribe", turn=1, reply=call("create_artifact", id="report", content="# Report\n\nOne.\n")),
@@ -34,7 +35,10 @@ async def test_a_question_has_no_worktree_and_its_artifact_and_cost_are_shown(
         Cue(agent="scribe", reply="Read the report."),
     ]
     async with open_desk(cues, monkeypatch) as desk:
-        run = await desk.start(request="what does the shop do?", question=True, agent="scribe")
+        body = {"request": "what does the shop do?", "question": True, "agent": "scribe"}
+        started = await desk.post("/runs", 201, **body)
+        run = TeamId(started["id"])
+        assert any("AGENTS.md" in note for note in started["notes"]), started
         item = await desk.ask(run)
         assert (item["kind"], item["question"]) == ("question", "Are two enough?")
         (artifact,) = (await desk.get(f"/runs/{run}/artifacts"))["items"]

@@ -104,6 +104,14 @@ async def test_states_have_the_shape_of_mas(asker: Asker) -> None:
     assert (task["task_id"], task["execution_state"]) == (TaskId("t1"), "finished")
     assert [row["stage_id"] for row in cast("Rows", task["stage_list"])] == list(stages)
     await asker.get("/api/states?type=nothing", 422)
+    pages, next_ = dict[str, object](), "0"
+    while next_:
+        address = f"/api/states?type=step&limit=2&cursor={next_}"
+        answer = await asker.site.client.get(address, headers=asker.site.token)
+        assert len(answer.json()) <= 2
+        pages |= answer.json()
+        next_ = answer.headers.get("next-cursor", "")
+    assert pages == await asker.get("/api/states?type=step")
 
 
 @pytest.mark.req("MAS-259")
@@ -261,10 +269,18 @@ async def test_an_unknown_run_and_bad_cursors_are_refused(asker: Asker) -> None:
     for path in ("", "/plan", "/events", "/agents", "/messages", "/gantt", "/timeline"):
         await asker.get(f"/api/runs/nothing{path}", 404)
     for path in ("/agents?cursor=x", "/messages?cursor=-1", "/agents/ann/steps?cursor=99999999999999999999"):
-        await asker.get(f"{asker.run}{path}", 400)
+        await asker.get(f"{asker.run}{path}", 422)
     head = (await asker.house.runtime.log.head(asker.house.team)).version
     for path in ("/plan?at=", "/events?at=", "/timeline?at=", "/gantt?at=", "/events?before=1"):
         assert (await asker.get(f"{asker.run}{path}{head + 1}", 404))["code"] == "no_such_version"
+    assert f"1 to {head}, not {head + 1}." in str((await asker.get(f"{asker.run}?at={head + 1}", 404))["message"])
+    wrong = await asker.get(f"{asker.run}?at=abc", 422)
+    assert str(wrong["message"]).startswith("'at' is not valid: Input should be a valid integer")
+    blank = {"request": " \n"}
+    for body in (blank, {"request": "count", "model": "nix"}, {"request": "count", "model": "nix:nix"}):
+        answer = await asker.site.client.post("/api/runs", headers=asker.site.token, json=body)
+        assert answer.status_code == 422
+        assert ("greenroom models" in answer.json()["hint"]) is (body is not blank)
     then = await asker.items(f"/events?at={head - 2}")
     assert [row["version"] for row in then][-1] == head - 2
     for path in ("/agents?limit=501", "/agents?limit=0", "/timeline?buckets=0", "/events?after=-1"):

@@ -57,6 +57,12 @@ async def test_a_run_is_started_verified_applied_and_undone(shop: Path, monkeypa
         blame = await desk.get(f"/runs/{run}/change/blame", path=file["path"])
         assert {line["agent"] for line in blame["items"]} == {"coder"}
         assert (await desk.post(f"/runs/{run}/apply"))["commit"]
+        head = (await desk.get(f"/runs/{run}/change"))["at"]
+        applied = {at: await desk.get(f"/runs/{run}/change", at=at) for at in (head - 1, head)}
+        assert {at: (row["state"], bool(row["commit"])) for at, row in applied.items()} == {
+            head - 1: ("open", False),
+            head: ("applied", True),
+        }
         assert (shop / "tests/test_empty.py").exists()
         refused = await desk.post(f"/runs/{run}/apply", 409)
         assert refused["message"] == "The change is applied."
@@ -94,7 +100,7 @@ async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
         assert (item["kind"], item["tool"], item["files"]) == ("permission", "rewrite", ["AGENTS.md"])
         assert json.loads(item["call"]) == {"file": "AGENTS.md", "content": "# Notes\n"}
         assert item["diff"] == "--- /dev/null\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+# Notes\n"
-        bad = await desk.answer(item, 400, scope="always", rule="allow nothing")
+        bad = await desk.answer(item, 422, scope="always", rule="allow nothing")
         assert bad["code"] == "invalid_rule"
         await desk.answer(item, decision="denied", text="Leave it.")
         await desk.rest(run)
@@ -131,6 +137,8 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert "Name it well." in str(desk.model.requests[-1].messages)
         detail = await desk.get(f"/runs/{run}")
         assert (detail["state"], detail["verdict"]) == ("finished", "verified")
+        for name, status in (("main", 409), ("-x", 422), ("a b", 422), (" ", 422)):
+            await desk.post(f"/runs/{run}/branch", status, branch=name)
         branched = await desk.post(f"/runs/{run}/branch", branch="empty-cart")
         assert branched["commit"] == git(shop, "rev-parse", "empty-cart")
         assert git(shop, "show", "empty-cart:tests/test_empty.py").startswith("import unittest")
@@ -147,7 +155,7 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert (await desk.get(f"/runs/{copy}"))["head"] == 11, "and one event says what it is a fork of"
         await desk.post(f"/runs/{copy}/cancel")
         assert (await desk.get(f"/runs/{copy}"))["state"] == "cancelled"
-        assert (await desk.post(f"/runs/{run}/rewind", 400))["code"] == "invalid_version"
+        assert (await desk.post(f"/runs/{run}/rewind", 422))["code"] == "invalid_version"
         again = TeamId((await desk.post(f"/runs/{run}/rewind", version=paused["head"], message="Once more."))["run"])
         assert again not in (run, copy)
         assert await desk.allow(again) is None
@@ -176,7 +184,7 @@ async def test_a_rule_that_was_not_shown_is_not_granted_for_a_run(shop: Path, mo
     async with open_desk(coder(write_test()), monkeypatch) as desk:
         run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
         item = await desk.ask(run)
-        refused = await desk.answer(item, 400, scope="run", rule="allow command *")
+        refused = await desk.answer(item, 422, scope="run", rule="allow command *")
         assert refused["code"] == "invalid_rule"
         assert [open_["id"] for open_ in await desk.list_open(run)] == [item["id"]]
 

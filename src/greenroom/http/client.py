@@ -58,9 +58,9 @@ class Client:
         """Plan a request. Nothing starts."""
         return await self._send(schemas.Proposal, "POST", "/plans", request=request, **options)
 
-    async def start(self, request: str, **options: object) -> schemas.Run:
+    async def start(self, request: str, **options: object) -> schemas.StartedRun:
         """Start a run. The options are those of `RunInput`: plan, proposal, confirm_checks, agent, model …"""
-        return await self._send(schemas.Run, "POST", "/runs", request=request, **options)
+        return await self._send(schemas.StartedRun, "POST", "/runs", request=request, **options)
 
     async def read(self, run: str) -> schemas.RunDetail:
         """Return a run as it is now."""

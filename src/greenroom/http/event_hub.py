@@ -10,7 +10,7 @@ import asyncio
 import logging
 import re
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -102,7 +102,6 @@ class RunTail:
         self.run = run
         self.state = state
         self.watchers = 0
-        self.is_broken = False
         self.task: asyncio.Task[None] | None = None
         self._rows: deque[TailRow] = deque(maxlen=MAX_ROWS)
         self._bodies: dict[tuple[int, int, str], tuple[bytes, int]] = {}
@@ -155,6 +154,10 @@ class RunTail:
         return joined
 
 
+class StreamEnded(Exception):
+    """What a stream follows is not followed any more."""
+
+
 class EventHub:
     """The tails of the runs that are watched, the runs that changed, and text that is not in the log yet."""
 
@@ -179,7 +182,8 @@ class EventHub:
         """Yield frames of server-sent events until the watcher or the server ends."""
         self._watchers += 1
         if self._runs_task is None:
-            self._runs_task = asyncio.create_task(self._follow_runs(), name="runs")
+            self._runs_task = self._begin(self._follow_runs(), "runs")
+        runs_task = self._runs_task
         number, tails, cursors = self._number, list[RunTail](), dict[TeamId, int]()
         try:
             for run, after in wanted.runs.items():
@@ -188,7 +192,9 @@ class EventHub:
                 cursors[run] = tail.version if after is None else min(after, tail.version)
             retry = RETRY_MS + self._watchers * RETRY_STEP_MS % RETRY_SPREAD_MS
             yield b"retry: %d\n" % retry + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
-            while not self._is_closed and not any(tail.is_broken for tail in tails):
+            while not self._is_closed:
+                if runs_task.done() or any(tail.task is not None and tail.task.done() for tail in tails):
+                    raise StreamEnded
                 changed, frames = self._changed, list[bytes]()
                 for tail in tails:
                     frames.append(await self._take_events(tail, cursors, wanted))
@@ -198,8 +204,9 @@ class EventHub:
                     yield data
                 elif all(cursors[tail.run] == tail.version for tail in tails) and not await _wait(changed, PING_S):
                     yield PING
-        except GreenroomError as error:  # the stream ends, and the browser connects again
+        except (GreenroomError, StreamEnded) as error:  # the stream ends, and the browser connects again
             logging.getLogger(__name__).info("A watcher is sent away: %s", error)
+            yield _frame("error", b"{}")
         finally:
             self._watchers -= 1
             for tail in tails:
@@ -226,8 +233,24 @@ class EventHub:
         tail = self._tails.setdefault(run, RunTail(run, state))
         tail.watchers += 1
         if tail.task is None:
-            tail.task = asyncio.create_task(self._follow(tail), name=f"tail {run}")
+            tail.task = self._begin(self._follow(tail), f"tail {run}")
         return tail
+
+    def _begin(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
+        """Start a task whose end, if an error is its cause, is logged and ends the streams that need it."""
+
+        def end(task: asyncio.Task[None]) -> None:
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                level = logging.WARNING if isinstance(error, GreenroomError) else logging.ERROR
+                logging.getLogger(__name__).log(level, "%s is no longer followed", name, exc_info=error)
+                self._tails = {run: tail for run, tail in self._tails.items() if tail.task is not task}
+                self._runs_task = None if self._runs_task is task else self._runs_task
+                self._notify()
+
+        task = asyncio.create_task(work, name=name)
+        task.add_done_callback(end)
+        return task
 
     def _leave_tail(self, tail: RunTail) -> None:
         tail.watchers -= 1
@@ -238,18 +261,12 @@ class EventHub:
 
     async def _follow(self, tail: RunTail) -> None:
         """Add new events to a tail, at most one frame in `FRAME_S`."""
-        try:
-            async for page in self._runtime.log.tail(tail.run, tail.version):
-                for stored in page:
-                    tail.add(stored)
-                self._reader.keep_newest(tail.run, tail.state)
-                self._notify()
-                await asyncio.sleep(FRAME_S)
-        except GreenroomError as error:
-            logging.getLogger(__name__).warning("%s is no longer followed: %s", tail.run, error)
-            self._tails.pop(tail.run, None)
-            tail.is_broken = True
+        async for page in self._runtime.log.tail(tail.run, tail.version):
+            for stored in page:
+                tail.add(stored)
+            self._reader.keep_newest(tail.run, tail.state)
             self._notify()
+            await asyncio.sleep(FRAME_S)
 
     async def _follow_runs(self) -> None:
         """Publish the rows of runs that changed, in any process, and how many requests wait for a person."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from greenroom.app.messages import translate
 
 REQUEST: Final = "add a JSON export, with tests"
 PLAN: Final = f"""request = "{REQUEST}"
@@ -14,6 +17,16 @@ id = "export"
 agent = "code-writer"
 writes = ["export.py"]
 """
+
+
+def _refuse_blank(text: str) -> str:
+    """Return a text that says something."""
+    if not text.strip():
+        raise PydanticCustomError("blank", translate("server.blank"))
+    return text
+
+
+Words = Annotated[str, AfterValidator(_refuse_blank)]
 
 
 class Input(BaseModel):
@@ -37,7 +50,7 @@ class RunInput(
     is its id: what planning took counts under the limits of the run.
     """
 
-    request: str = Field(min_length=1, max_length=20_000)
+    request: Words = Field(min_length=1, max_length=20_000)
     plan: str = Field("", max_length=200_000)
     agent: str = Field("", max_length=200)
     model: str = Field("", max_length=200)
@@ -88,7 +101,7 @@ class MessageInput(Input, json_schema_extra={"examples": [{"text": "Keep the old
     `sender` is one of an organisation's people, if there are several.
     """
 
-    text: str = Field(min_length=1, max_length=100_000)
+    text: Words = Field(min_length=1, max_length=100_000)
     to: str = Field("", max_length=200)
     answers: str = Field("", max_length=200)
     sender: str = Field("", max_length=200)

@@ -73,6 +73,12 @@ class Run(Fields):
     version: int
 
 
+class StartedRun(Run):
+    """A run that began. `notes` say what it begins with, and what is left out and why."""
+
+    notes: list[str] = []
+
+
 class Session(Fields):
     """Who looks, and what this server works on."""
 

@@ -48,6 +48,16 @@ LOGINS: Final = {
         "server's. A write with it has to come from the page itself.",
     },
 }
+FAULT_STATUSES: Final = {
+    "git.branch_exists": 409,
+    **dict.fromkeys(("git.bad_branch_name", "git.full_ref_name"), 422),
+    **{
+        f"models.{why}": 422
+        for why in ("unknown_provider", "name_without_provider", "propose_full_name", "no_model_name")
+    },
+}
+"""The statuses of faults that a person's input causes. Those of `plan.` have 422 too, all others 503."""
+
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
@@ -235,8 +245,9 @@ def describe_error(error: Exception) -> tuple[int, Problem]:
         case RunsElsewhere():
             return 409, Problem(code="runs_elsewhere", message=str(error))
         case WorldFault() | ModelFault():
-            status = 422 if error.code.startswith("plan.") else 503
-            return status, Problem(code=error.code or "unavailable", message=str(error))
+            status = FAULT_STATUSES.get(error.code, 422 if error.code.startswith("plan.") else 503)
+            hint = translate("server.see_models") if status == 422 and error.code.startswith("models.") else ""
+            return status, Problem(code=error.code or "unavailable", message=str(error), hint=hint)
         case TimeoutError():
             return 503, Problem(code="timeout", message=translate("errors.team_process_timeout"))
         case RequestValidationError():
@@ -251,12 +262,13 @@ def describe_error(error: Exception) -> tuple[int, Problem]:
 def _refusal_status(code: str) -> int:
     if code.startswith(("unknown", "no_such")):
         return 404
-    return 400 if code.startswith(("invalid", "ambiguous")) else 409
+    return 422 if code.startswith(("invalid", "ambiguous")) else 409
 
 
 def _describe_faults(error: RequestValidationError) -> str:
     """Return where the input is wrong and why, without the input itself."""
     faults = cast("list[dict[str, object]]", error.errors())
-    return "; ".join(
-        f"{'.'.join(map(str, cast('tuple[object, ...]', fault['loc'])))}: {fault['msg']}" for fault in faults[:5]
+    return " ".join(
+        translate("server.bad_field", name=cast("tuple[object, ...]", fault["loc"])[-1], why=fault["msg"])
+        for fault in faults[:5]
     )

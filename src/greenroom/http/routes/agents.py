@@ -5,9 +5,9 @@ from __future__ import annotations
 import getpass
 from collections.abc import Sequence
 from itertools import islice
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from greenroom.app.conversation.send import ADDRESS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CostSum, is_priced
@@ -35,6 +35,8 @@ MAX_STATES: Final = 2_000
 
 PERSON: Final = "person"
 """For whom an approval waits that names no member."""
+
+T = TypeVar("T")
 
 router = APIRouter(tags=["agents"])
 
@@ -285,11 +287,22 @@ async def read_notes(context: ServerContext, state: TeamState) -> list[Note]:
 @router.get("/states")
 async def read_states(
     context: Context,
+    response: Response,
+    *,
     kind: Annotated[Literal["task", "stage", "agent", "step"], Query(alias="type")],
     run: str = "",
     at: At = None,
+    cursor: Cursor = "",
+    limit: Limit = 500,
 ) -> dict[str, MasData]:
-    """Show all tasks, stages, agents or steps of a run, the newest one by default, in the shape of MAS."""
+    """Show the tasks, stages, agents or steps of a run, the newest one by default, in the shape of MAS. The header
+    Next-Cursor has the cursor of the following page."""
+
+    def cut(items: Sequence[T]) -> Sequence[T]:
+        page = cut_page(items, limit, cursor)
+        response.headers.update({"Next-Cursor": page.next} if page.next else {})
+        return page.items
+
     if not run:
         run = next((info.stream for info in reversed(await context.runtime.log.streams()) if info.head.version), "")
     team = await context.reader.find_run(run)
@@ -303,19 +316,19 @@ async def read_states(
                     [stage for stage in stages if stage.task_id == task.task_id],
                     [note for note in notes if note.task_id == task.task_id],
                 )
-                for task in await read_tasks(context, state)
+                for task in cut(await read_tasks(context, state))
             }
         case "stage":
-            return {stage.stage_id: format_stage(stage) for stage in await read_stages(context, state)}
+            return {stage.stage_id: format_stage(stage) for stage in cut(await read_stages(context, state))}
         case "agent":
             ended = await _read_newest_steps(context, team, state)
             return {
                 name: format_agent(state, name, ended=[step for step in ended if step.agent_id == name])
-                for name in sorted(state.agents)
+                for name in cut(sorted(state.agents))
             }
         case "step":
             known = (*await _read_newest_steps(context, team, state), *state.steps.values())
-            return {step.step_id: format_step(step) for step in known}
+            return {step.step_id: format_step(step) for step in cut(known)}
 
 
 async def _read_newest_steps(context: ServerContext, run: TeamId, state: TeamState) -> Sequence[steps.Step]:

@@ -78,14 +78,19 @@ async def read_change(context: Context, run: RunPath, at: At = None) -> schemas.
     state, change, steps = await _find_change(context, run, at)
     report = await build_report(change, steps)
     writers = await change.workspace.list_writers(change.snapshot.commit, change.tip)
-    applied = [entry for entry in await change.workspace.list_applied(run) if entry.state in APPLIED_STATES]
-    is_kept = bool(applied) or any(kept.unapplied for kept in await change.workspace.list_kept_runs(run))
+    is_past = state.version < (await context.runtime.log.head(run)).version
+    applied = [
+        entry
+        for entry in await change.workspace.list_applied(run)
+        if entry.state in APPLIED_STATES and (not is_past or (is_over(state) and entry.tip == change.tip))
+    ]
+    is_kept = is_past or bool(applied) or any(kept.unapplied for kept in await change.workspace.list_kept_runs(run))
     conflicts = await list_conflicts(context.app, state, steps) if state.team.kit == TEAM_RUN else ()
     files = [_make_file(entry, writers) for entry in report.diff.changes]
     is_judged = bool(report.verdict.receipts) or is_over(state)
     sentence = translate(f"states.{report.verdict.state}") if is_judged else translate("actions.not_judged")
     return schemas.Change(
-        at=at or (await context.runtime.log.head(run)).version,
+        at=state.version,
         state="none"
         if not files
         else "open"

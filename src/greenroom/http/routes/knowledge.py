@@ -27,6 +27,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.state import knowledge
 from greenroom.http import schemas
 from greenroom.http.context import MAX_COSTS, At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
+from greenroom.http.inputs import Words
 from greenroom.http.state_reader import keep
 
 MAX_POINTS: Final = 200
@@ -142,7 +143,7 @@ async def forget_memory(context: Context, name: str) -> schemas.VerbResult:
 
 @router.put("/memories/{name}")
 async def edit_memory(
-    context: Context, name: str, text: Annotated[str, Body(embed=True, min_length=1, max_length=20_000)]
+    context: Context, name: str, text: Annotated[Words, Body(embed=True, min_length=1, max_length=20_000)]
 ) -> schemas.VerbResult:
     """Change the text of a memory."""
     memory = evolve(_find_memory(context, name), content=text, updated_at=SystemClock().now())

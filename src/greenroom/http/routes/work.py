@@ -74,7 +74,7 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
 from greenroom.http.routes.changes import change_run
-from greenroom.http.routes.runs import list_letters, make_row
+from greenroom.http.routes.runs import find_info, list_letters, make_row
 from greenroom.http.state_reader import keep
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan_text import render_plan_text
@@ -150,9 +150,9 @@ def _make_proposal(proposal: TeamProposal, notes: list[str]) -> schemas.Proposal
 
 
 @router.post("/runs", status_code=201)
-async def start_run(context: Context, body: inputs.RunInput) -> schemas.Run:
+async def start_run(context: Context, body: inputs.RunInput) -> schemas.StartedRun:
     """Start a run in this process: a team by a confirmed plan, or one agent."""
-    app, settings = context.app, context.app.settings
+    app, settings, notes = context.app, context.app.settings, list[str]()
     caps = evolve(
         settings.limits, cost=body.cost_limit or settings.limits.cost, time=body.time_limit_s or settings.limits.time
     )
@@ -163,16 +163,16 @@ async def start_run(context: Context, body: inputs.RunInput) -> schemas.Run:
         _save_checks(context, body.confirm_checks)
     spent = context.planned.get(body.proposal, NOTHING)
     if body.plan:
-        notes = list[str]()
         analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=caps.limits)
         plan = analyst.assess(make_parser(analyst)(body.plan)).plan
         await _prepare_folder(app.root)
         team = await create_planned_run(app, analyst, plan, caps.limits.minus(spent), wanted)
     else:
-        team = await _create_single(context, body, caps, wanted, spent)
+        team = await _create_single(context, body, caps, wanted, spent, notes)
     context.planned.pop(body.proposal, None)
     await context.host.start(team)
-    return await _read_row(context, team)
+    row = await make_row(context, await find_info(context, team))
+    return schemas.StartedRun(**row.model_dump(), notes=[*notes, *describe_left_out(list_untrusted(app, app.root))])
 
 
 def _save_checks(context: ServerContext, digest: str) -> None:
@@ -191,10 +191,15 @@ async def _prepare_folder(root: Path) -> None:
 
 
 async def _create_single(
-    context: ServerContext, body: inputs.RunInput, caps: LimitSettings, wanted: RunFlags, spent: Amounts
+    context: ServerContext,
+    body: inputs.RunInput,
+    caps: LimitSettings,
+    wanted: RunFlags,
+    spent: Amounts,
+    notes: list[str],
 ) -> TeamId:
-    """Create the run of one agent. A question gets no worktree and no tool that writes."""
-    app, notes = context.app, list[str]()
+    """Create the run of one agent. A question gets no worktree and no tool that writes. `notes` get what it reports."""
+    app = context.app
     plan = await plan_run(
         app,
         agent=body.agent.strip(),
@@ -203,6 +208,7 @@ async def _create_single(
         note=notes.append,
         caps=caps,
     )
+    notes += plan.notes
     text, media = await plan.make_message(app, body.request, note=notes.append)
     if plan.writers and not body.question:
         await _prepare_folder(app.root)
@@ -226,11 +232,6 @@ async def _create_single(
     return await create_single_task_team(
         app.runtime, RUN, participants, text, typed=body.request, media=media, limits=limits, wanted=wanted
     )
-
-
-async def _read_row(context: ServerContext, team: TeamId) -> schemas.Run:
-    info = next(info for info in await context.runtime.log.streams() if info.stream == team)
-    return await make_row(context, info)
 
 
 # ------------------------------------------------------------------------------------------------------------ messages
