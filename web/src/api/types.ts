@@ -527,6 +527,31 @@ export interface Stage {
   task: string;
 }
 
+/** A run that began. `notes` say what it begins with, and what is left out and why. */
+export interface StartedRun {
+  agents: number;
+  cost: number | null;
+  cost_limit: number | null;
+  created_at: number;
+  ended_at: number | null;
+  folder: string;
+  id: string;
+  is_hosted: boolean;
+  kind: string;
+  notes: string[];
+  owner: string | null;
+  reason: string;
+  state: RunState;
+  subtasks: number;
+  subtasks_done: number;
+  title: string;
+  tokens: number;
+  verdict: VerdictState | null;
+  version: number;
+  waits_for_me: number;
+  working_ms: number;
+}
+
 /** A step in one line. */
 export interface Step {
   agent: string;
