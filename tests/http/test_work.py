@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from greenroom.app.toolset import pipeline
+from greenroom.app.toolset.pipeline import CallPreview, preview_call
 from greenroom.core.base.ids import TeamId
+from greenroom.http.routes import work
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import Gate, GatedModel, git, make_repository
 from tests.http.desk import call, coder, enter_shop, open_desk, write_test
@@ -100,6 +104,21 @@ async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
         assert (item["kind"], item["tool"], item["files"]) == ("permission", "rewrite", ["AGENTS.md"])
         assert json.loads(item["call"]) == {"file": "AGENTS.md", "content": "# Notes\n"}
         assert item["diff"] == "--- /dev/null\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+# Notes\n"
+        looks = 0
+
+        async def look(*arguments: Any) -> CallPreview:
+            nonlocal looks
+            looks += 1
+            return await preview_call(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(work, "preview_call", look)
+            assert await desk.list_open(run) == [item]
+            desk.context.previews.clear()
+            patch.setattr(pipeline, "MAX_PREVIEW_BYTES", 7)
+            (cut,) = await desk.list_open(run)
+        assert cut["diff"] == "The change of AGENTS.md is too long to show; the call has all of it.\n"
+        assert looks == 1, "what is known is not compared again"
         bad = await desk.answer(item, 422, scope="always", rule="allow nothing")
         assert bad["code"] == "invalid_rule"
         await desk.answer(item, decision="denied", text="Leave it.")

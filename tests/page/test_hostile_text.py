@@ -20,6 +20,7 @@ LINKS: Final = (
     "[press](javascript:window.stolen=4) <a href=javascript:window.stolen=5>here</a> ![p](https://evil.example/p.png)"
 )
 MARKDOWN: Final = f"# Done\n\n{ATTACK}\n\n{LINKS}\n\n<iframe srcdoc='<script>top.stolen=6</script>'></iframe>\n"
+UNSEEN: Final = "rm \u202etxt\u200b.\u00ad\u2028\U000e0041"
 FILE: Final = "<img src=x onerror=window.stolen=7>.md"
 ARTIFACT: Final = {"id": "report", "title": ATTACK, "reason": ATTACK}
 AGENT: Final = f"""---
@@ -48,7 +49,7 @@ TURNS: Final = (
         },
     ),
     ScriptedTurn(ATTACK, "rewrite", {"file": FILE, "content": MARKDOWN}),
-    ScriptedTurn(ATTACK, "ask_user", {"question": MARKDOWN}),
+    ScriptedTurn(ATTACK, "ask_user", {"question": MARKDOWN + UNSEEN}),
     ScriptedTurn(MARKDOWN),
 )
 TABS: Final = (
@@ -135,6 +136,7 @@ def test_no_text_of_a_place_becomes_part_of_the_page(playground: Playground, run
     page = open_page(playground, "/inbox", expected="status of 404")
     card = page.get_by_role("article", name="Question")
     expect(card).to_contain_text("<iframe srcdoc=")
+    expect(card).to_contain_text(r"rm \u202Etxt\u200B.\u00AD\u2028\u{E0041}")
     for place in PLACES:
         page.goto(playground.base_url + place)
         expect(page.locator("main > * > *").first).to_be_visible()

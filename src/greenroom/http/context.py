@@ -14,6 +14,7 @@ from greenroom.app.cost import TeamCosts
 from greenroom.app.messages import translate
 from greenroom.app.run_host import RunHost
 from greenroom.app.runtime import Runtime
+from greenroom.app.toolset.pipeline import CallPreview
 from greenroom.core.base.amounts import Amounts
 from greenroom.core.base.errors import make_refusal
 from greenroom.core.base.ids import TeamId
@@ -45,6 +46,7 @@ class ServerContext:
     hub: EventHub
     rows: OrderedDict[TeamId, tuple[object, Run]] = field(default_factory=OrderedDict)
     costs: OrderedDict[TeamId, TeamCosts] = field(default_factory=OrderedDict)
+    previews: OrderedDict[object, CallPreview] = field(default_factory=OrderedDict)
     planned: OrderedDict[str, Amounts] = field(default_factory=OrderedDict)  # what proposals took that have not begun
 
 

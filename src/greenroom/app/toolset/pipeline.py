@@ -56,6 +56,7 @@ MAX_ARGUMENT_CHARS: Final = 4_000
 MAX_ARGUMENT_LINES: Final = 60
 MAX_REASON_CHARS: Final = 300
 MAX_PREVIEW_LINES: Final = 2_000
+MAX_PREVIEW_BYTES: Final = 400_000
 
 
 def describe_request(step: Step) -> str:
@@ -118,15 +119,22 @@ async def preview_call(
     patches = list[str]()
     try:
         for file, edit in _list_edits(step):
-            before = await read(file)
-            after = (await asyncio.to_thread(edit, before)).content
-            old, new = ((content or b"").decode(errors="replace").splitlines() for content in (before, after))
-            first = f"a/{file}" if before is not None else "/dev/null"
-            lines = itertools.islice(difflib.unified_diff(old, new, first, f"b/{file}", lineterm=""), MAX_PREVIEW_LINES)
-            patches.append("".join(f"{line}\n" for line in lines))
+            patches.append(await asyncio.to_thread(_compare, file, await read(file), edit))
     except (FileFault, ModelFault) as fault:  # the call would fail for the same reason
         patches.append(f"{fault}\n")
     return CallPreview(files=by_kind["path"], hosts=by_kind["host"], diff="".join(patches))
+
+
+def _compare(file: str, before: bytes | None, edit: Callable[[bytes | None], NewContent]) -> str:
+    """Return the patch of an edit; of a large file a sentence."""
+    after = edit(before).content
+    old, new = ((content or b"").decode(errors="replace").splitlines() for content in (before, after))
+    first = f"a/{file}" if before is not None else "/dev/null"
+    is_large = len(before or b"") + len(after or b"") > MAX_PREVIEW_BYTES
+    diff = () if is_large else difflib.unified_diff(old, new, first, f"b/{file}", lineterm="")
+    lines = list(itertools.islice(diff, MAX_PREVIEW_LINES))
+    cut = [translate("approvals.preview_cut", file=file)] if is_large or len(lines) == MAX_PREVIEW_LINES else []
+    return "".join(f"{line}\n" for line in (*lines, *cut))
 
 
 def _list_edits(step: Step) -> list[tuple[str, Callable[[bytes | None], NewContent]]]:

@@ -350,13 +350,20 @@ async def _preview(context: ServerContext, state: TeamState, approval: Approval,
     if find_kind(state, approval) != "permission":
         return CallPreview()
     step = state.steps[approval.step_id]
+    # Nothing but the agent's own steps changes its worktree; a person's folder can change at any time.
+    key = (state.team.team_id, approval.approval_id, *(step.step_id for step in state.steps_of(approval.agent_id)))
+    if key in context.previews:
+        return context.previews[key]
     tool = next((tool for tool in toolbox if tool.name == step.work.executor), None)
     targets = tool.targets(step.work.instruction_content or {}) if tool is not None else ()
 
     async def read(path: str) -> bytes | None:
         return await _read_as_agent(context, state, step, path)
 
-    return await preview_call(targets, step, read)
+    preview = await preview_call(targets, step, read)
+    if state.team.kit in CHANGING_RUNS:
+        keep(context.previews, key, preview)
+    return preview
 
 
 async def _read_as_agent(context: ServerContext, state: TeamState, step: Step, path: str) -> bytes | None:

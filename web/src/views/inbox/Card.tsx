@@ -84,7 +84,7 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
       <Question item={item} />
       {item.why && (
         <p className="ask-why">
-          <span className="soft">{t('inbox.why')}</span> {item.why}
+          <span className="soft">{t('inbox.why')}</span> {reveal(item.why)}
         </p>
       )}
       {item.call && (

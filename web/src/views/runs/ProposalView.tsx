@@ -3,6 +3,7 @@ import { useTranslation } from 'react-i18next';
 import type { PlannedPart, Proposal, Span } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { AgentName, Sentence } from '../../ui';
+import { reveal } from '../../ui/reveal';
 
 interface Props {
   proposal: Proposal;
@@ -64,7 +65,7 @@ export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirm
           <ul>
             {proposal.checks.map((check) => (
               <li key={check} className="mono">
-                {check}
+                {reveal(check)}
               </li>
             ))}
           </ul>
