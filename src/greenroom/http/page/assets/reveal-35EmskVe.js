@@ -1,0 +1,1 @@
+var e=/(?![\t\n\r])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180D\u3164\uFFA0]/gu,t=t=>t.replace(e,e=>{let t=e.codePointAt(0)?.toString(16).toUpperCase().padStart(4,`0`)??``;return t.length>4?`\\u{${t}}`:`\\u${t}`});export{t};

@@ -1,1 +1,0 @@
-var e=/[\u061C\u200B-\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g,t=t=>t.replace(e,e=>`\\u${e.charCodeAt(0).toString(16).toUpperCase().padStart(4,`0`)}`);export{t};
