@@ -238,3 +238,21 @@ async def test_a_run_of_another_folder_says_where_it_goes_on(
         await desk.post(f"/runs/{run}/resume")
         assert await desk.allow(run) is None
         assert (await desk.get(f"/runs/{run}"))["verdict"] == "verified"
+
+
+async def test_a_run_that_was_stopped_in_a_terminal_is_not_continued_by_the_server(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = Gate()
+    monkeypatch.setattr(GatedModel, "gates", {("coder", 1): gate})
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
+        await gate.is_reached.wait()
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        assert await desk.context.host.recover() == [run], "the server itself was stopped"
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        await desk.runtime.start(run)  # as `greenroom resume` does; then Ctrl-C there
+        await desk.runtime.stop(run)
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        assert await desk.context.host.recover() == []
+        assert (await desk.get(f"/runs/{run}"))["state"] == "stopped"

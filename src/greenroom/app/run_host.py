@@ -68,10 +68,11 @@ async def _wait_until_over(runtime: Runtime, team: TeamId, version: int, tasks: 
 
 @record
 class HostedRuns:
-    """The runs that the servers of a home host, each with its folder."""
+    """The runs that the servers of a home host, each with its folder, and the epoch in which a server owned it."""
 
     version: int = 1
     runs: Mapping[str, str] = msgspec.field(default_factory=dict)
+    epochs: Mapping[str, int] = msgspec.field(default_factory=dict)
 
 
 class RunHost:
@@ -114,7 +115,7 @@ class RunHost:
         if team in self._hosted:  # two requests at once
             return
         self._hosted[team] = asyncio.create_task(self._follow(team, host), name=f"run {team}")
-        self._remember(team, is_hosted=True)
+        self._remember(team, host.lease.epoch)
 
     async def wait(self, team: TeamId) -> None:
         """Wait until the team is not hosted here any more."""
@@ -135,18 +136,23 @@ class RunHost:
         return True
 
     async def recover(self) -> list[TeamId]:
-        """Start the runs again that this folder's server hosted when it was stopped or killed. Return them."""
+        """Start the runs again that this folder's server hosted when it was stopped or killed, but those that another
+        process has continued and stopped since. Return them."""
         recovered = list[TeamId]()
-        folder = str(self._app.root)
-        for team in [TeamId(name) for name, root in self._file.read().runs.items() if root == folder]:
+        folder, file = str(self._app.root), self._file.read()
+        for team in [TeamId(name) for name, root in file.runs.items() if root == folder]:
             try:
+                epoch = (await self._app.runtime.state(team)).team.epoch
+                if epoch > file.epochs.get(team, epoch) and await self._app.runtime.log.holder(team) is None:
+                    self._remember(team, None)
+                    continue
                 await self.start(team)
                 recovered.append(team)
             except RunsElsewhere:
                 continue  # it goes on there
             except GreenroomError as error:
                 logging.getLogger(__name__).warning("%s does not go on: %s", team, error)
-                self._remember(team, is_hosted=False)
+                self._remember(team, None)
         return recovered
 
     async def close(self) -> None:
@@ -167,11 +173,12 @@ class RunHost:
                 if is_stopped := await self._is_at_rest(team):
                     break
                 host = await runtime.start(team)
-            self._remember(team, is_hosted=False)
+                self._remember(team, host.lease.epoch)
+            self._remember(team, None)
         except GreenroomError as error:
             level = logging.ERROR if isinstance(error, Bug) else logging.WARNING
             logging.getLogger(__name__).log(level, "%s stopped: %s", team, error)
-            self._remember(team, is_hosted=False)
+            self._remember(team, None)
         finally:
             if not is_stopped:
                 await runtime.stop(team)
@@ -196,10 +203,16 @@ class RunHost:
         for listener in tuple(self._listeners):
             listener(team, step, event)
 
-    def _remember(self, team: TeamId, *, is_hosted: bool) -> None:
+    def _remember(self, team: TeamId, epoch: int | None) -> None:
+        """Note that a run is hosted here in an epoch, or no more."""
+
         def update(file: HostedRuns) -> HostedRuns:
-            others = {name: root for name, root in file.runs.items() if name != team}
-            return evolve(file, runs={**others, team: str(self._app.root)} if is_hosted else others)
+            runs, epochs = dict(file.runs), dict(file.epochs)
+            runs.pop(team, None)
+            epochs.pop(team, None)
+            if epoch is not None:
+                runs[team], epochs[team] = str(self._app.root), epoch
+            return evolve(file, runs=runs, epochs=epochs)
 
         self._file.change(update)
 

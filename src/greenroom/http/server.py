@@ -175,6 +175,17 @@ class Server:
         self._lock.flush()
         return True
 
+    def list_others(self) -> list[tuple[str, Path]]:
+        """Return the ports and folders of the other servers of this home that run."""
+        others = list[tuple[str, Path]]()
+        for path in sorted(self._access.path.parent.glob("*.lock")):
+            with path.open("rb") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                except OSError:
+                    others.append((path.stem, Path(os.fsdecode(file.read()))))
+        return [other for other in others if other[0] != str(self.port)]
+
     def make_link(self) -> str:
         """Return a link that logs a browser in, once."""
         return f"http://{self._name}:{self.port}/login?code={self._access.make_code()}"

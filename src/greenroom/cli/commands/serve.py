@@ -48,6 +48,8 @@ async def serve(
     link = server.make_link()
     cli.out.begin(link=link, port=server.port)
     (cli.out.show if cli.setup.quiet else cli.progress.note)(translate("server.link", link=link))
+    for other, folder in server.list_others() if is_first else ():
+        cli.progress.note(translate("server.other_runs", port=other, folder=folder))
     if not is_first:
         key = "server.already_served" if server.folder == cli.app.root else "server.serves_other_folder"
         command = render_command(cli, "serve", "--port", "0")
