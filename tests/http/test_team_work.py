@@ -208,10 +208,13 @@ async def test_a_person_settles_a_conflict(
     async with open_conflict(script, monkeypatch) as (desk, item):
         run = item["run"]
         assert item["choices"] == ["accept", "left", "right", "back", "drop"]
+        assert "shop/tax.py" in item["question"]
+        assert not any(word in item["question"] for word in ("Answer", "greenroom"))
         (conflict,) = (await desk.get(f"/runs/{run}/conflicts"))["items"]
         assert (conflict["approval"], conflict["path"], conflict["rung"]) == (item["id"], "shop/tax.py", "model")
         assert [conflict[side] for side in ("left", "right", "result")] == [FIRST, SECOND, BOTH]
-        assert (await desk.answer(item, 409, text="perhaps"))["message"]
+        perhaps = await desk.answer(item, 409, text="perhaps")
+        assert (perhaps["message"], perhaps["hint"]) == ("'perhaps' is not possible for shop/tax.py.", "")
         if text == "drop":
             await desk.answer(item, decision="denied")
         else:
@@ -224,7 +227,9 @@ async def test_a_person_settles_a_conflict(
         diff = (await desk.get(f"/runs/{run}/change/file", path="shop/tax.py"))["text"]
         added = "".join(f"{line[1:]}\n" for line in diff.splitlines() if line[0] == "+" and line[:3] != "+++")
         assert added == (content or FIRST)
-        assert (await desk.answer(item, 409, text="left"))["code"] == "answered_elsewhere"
+        late = await desk.answer(item, 409, text="left")
+        assert late["code"] == "answered_elsewhere"
+        assert "{" not in late["message"]
 
 
 async def test_a_run_that_reached_its_limit_goes_on_with_a_higher_one(
@@ -236,6 +241,7 @@ async def test_a_run_that_reached_its_limit_goes_on_with_a_higher_one(
         await desk.rest(run)
         row = await desk.get(f"/runs/{run}")
         assert (row["state"], row["cost"], row["cost_limit"]) == ("limit", 0.02, 0.01)
+        assert row["reason"] == "The limit of $0.01 is reached. Resume with a higher one."
         await desk.post(f"/runs/{run}/resume", cost_limit=1)
         assert await desk.allow(run) is None
         row = await desk.get(f"/runs/{run}")

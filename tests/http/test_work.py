@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from greenroom.core.base.ids import TeamId
 from greenroom.http.routes import work
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import Gate, GatedModel, git, make_repository
+from tests.http.conftest import open_site
 from tests.http.desk import call, coder, enter_shop, open_desk, write_test
 
 
@@ -86,8 +88,8 @@ async def test_of_two_answers_the_first_counts_and_the_other_is_told(
         assert sorted(found.status_code for found in answers) == [200, 409]
         late = next(found.json() for found in answers if found.status_code == 409)
         assert late["code"] == "answered_elsewhere"
-        won = "yes" if answers[0].status_code == 200 else "no"
-        assert late["message"] == f"A person on the page answered first: {won}."
+        won = "yes" if answers[0].status_code == 200 else "no: not now"
+        assert late["message"] == f"A person on the page has already answered: {won}."
         await desk.rest(run)
         assert (await desk.answer(item, 409))["code"] == "answered_elsewhere"
 
@@ -104,6 +106,8 @@ async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
         assert (item["kind"], item["tool"], item["files"]) == ("permission", "rewrite", ["AGENTS.md"])
         assert json.loads(item["call"]) == {"file": "AGENTS.md", "content": "# Notes\n"}
         assert item["diff"] == "--- /dev/null\n+++ b/AGENTS.md\n@@ -0,0 +1 @@\n+# Notes\n"
+        await desk.rest(run)
+        (item,) = await desk.list_open(run)
         looks = 0
 
         async def look(*arguments: Any) -> CallPreview:
@@ -256,3 +260,68 @@ async def test_a_run_that_was_stopped_in_a_terminal_is_not_continued_by_the_serv
     async with open_desk(coder(write_test()), monkeypatch) as desk:
         assert await desk.context.host.recover() == []
         assert (await desk.get(f"/runs/{run}"))["state"] == "stopped"
+
+
+PLAN = call("propose_plan", steps=["Write a test"], files=["tests/test_empty.py"])
+
+
+async def test_a_person_confirms_changes_or_refuses_the_plan_of_an_agent(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(coder(PLAN, PLAN, write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test", allow_unverified=True)
+        item = await desk.ask(run)
+        assert (item["kind"], item["question"].splitlines()[1]) == ("plan", "1. Write a test")
+        await desk.answer(item, text="Two tests.")
+        again = await desk.allow(run, until="plan")
+        assert again is not None
+        assert "The person says: Two tests." in str(desk.model.requests[-1].messages)
+        await desk.answer(again, text="yes")
+        assert await desk.allow(run) is None
+        assert (await desk.get(f"/runs/{run}"))["state"] == "finished"
+    async with open_desk(coder(PLAN), monkeypatch) as desk:
+        refused = await desk.start(request="add another test", allow_unverified=True)
+        item = await desk.ask(refused)
+        await desk.answer(item, decision="denied", text="Not this week.")
+        await desk.rest(refused)
+        detail, person = await desk.get(f"/runs/{refused}"), (await desk.get("/session"))["person"]
+        assert (detail["state"], detail["verdict"], detail["answer"]) == ("cancelled", None, "")
+        assert detail["reason"] == f"Refused by {person}: Not this week."
+        late = await desk.answer(item, 409, text="yes")
+        assert late["message"] == "A person on the page has already answered: no: Not this week."
+
+
+async def test_a_run_says_in_words_why_it_failed_or_stands(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chinese = {"accept-language": "zh"}
+    async with open_desk(coder(call("finish", status="failed", summary="No such cart.")), monkeypatch) as desk:
+        run = await desk.start(request="add a test", allow_unverified=True)
+        await desk.rest(run)
+        detail = await desk.get(f"/runs/{run}")
+        assert (detail["state"], detail["reason"]) == ("failed", "It was given up: “No such cart.”")
+        said = (await desk.client.get(f"/api/runs/{run}", headers=chinese)).json()
+        assert said["reason"] == "已放弃：“No such cart.”"
+        rows = (await desk.client.get("/api/runs", headers=chinese)).json()["items"]
+        assert [row["reason"] for row in rows] == [said["reason"]]
+        assert [row["reason"] for row in (await desk.get("/runs"))["items"]] == [detail["reason"]]
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart")
+        await desk.ask(run)
+        await desk.post(f"/runs/{run}/pause")
+        await desk.rest(run)
+        assert (await desk.get(f"/runs/{run}"))["reason"] == "paused by a person"
+        assert (await desk.client.get(f"/api/runs/{run}", headers=chinese)).json()["reason"] == "已被人暂停"
+
+
+async def test_without_a_model_the_session_and_a_start_say_what_to_do(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GREENROOM_MODEL", "openai:gpt-5")
+    async with open_site(tmp_path / "home") as site:
+        session = (await site.client.get("/api/session", headers=site.token)).json()
+        assert session["model"] == ""
+        assert session["model_hint"].startswith("There is no key for 'openai'.")
+        body = {"request": "add a test", "question": True}
+        refused = await site.client.post("/api/runs", json=body, headers=site.token)
+        assert (refused.status_code, refused.json()["message"]) == (409, session["model_hint"])

@@ -54,12 +54,29 @@ def test_of_two_answers_one_wins_and_the_other_person_is_told(playground: Playgr
     find_card(ann).get_by_role("button", name="Start this plan").click()
     expect(find_card(ann).get_by_role("status")).to_be_visible()
     find_card(ben).get_by_role("button", name="Do not start").click()
+    find_card(ben).get_by_label("Why not? (may be empty)").fill("Not this week.")
+    find_card(ben).get_by_role("button", name="Do not start", exact=True).click()
     said = find_card(ben).get_by_role("status")
-    expect(said).to_contain_text(re.compile("approved|yes|started", re.IGNORECASE))
+    expect(said).to_contain_text("A person on the page has already answered: yes.")
     for route in held:
         route.continue_()
     expect(ann.get_by_text("All answered")).to_be_visible()
     expect(ben.get_by_text("All answered")).to_be_visible()
+
+
+def test_a_refused_plan_ends_the_run_with_the_persons_reason(playground: Playground, open_page: OpenPage) -> None:
+    page = open_page(playground)
+    start_agent(page)
+    address = page.url
+    page.get_by_role("link", name="Inbox Waiting for you").click()
+    find_card(page).get_by_role("button", name="Do not start").click()
+    find_card(page).get_by_label("Why not? (may be empty)").fill("Too many files.")
+    find_card(page).get_by_role("button", name="Do not start", exact=True).click()
+    expect(find_card(page).get_by_role("status")).to_be_visible()
+    page.goto(address)
+    expect(page.locator(".run-header")).to_contain_text(
+        re.compile(r"cancelled.*Refused by .+: Too many files\.", re.DOTALL)
+    )
 
 
 @pytest.mark.req("MAS-261")

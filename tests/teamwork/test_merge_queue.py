@@ -21,10 +21,9 @@ from greenroom.core.rules import intents as i
 from greenroom.core.rules.queue import next_step
 from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import Step, StepEnded, Work
-from greenroom.runs.verdict import INTEGRATED_KEY, MERGE_QUEUE, PUT_OFF_KEY, SENT_BACK_KEY
+from greenroom.runs.verdict import INTEGRATED_KEY, MERGE_QUEUE, PUT_OFF_KEY, SENT_BACK_KEY, SETTLE_MERGE
 from greenroom.teamwork.hand_in import build_entry
 from greenroom.teamwork.merge_queue import (
-    SETTLE,
     FinishMergeTool,
     MergeQueue,
     MergeTool,
@@ -307,11 +306,11 @@ async def test_what_goes_back_too_often_is_decided_by_a_person(tmp_path: Path) -
     await play.run()
     for number in (1, 2, 3):
         play.hand_in(number)
-    while (step := next_step(play.house.state, MERGE_QUEUE)) and step.work.executor != SETTLE:
+    while (step := next_step(play.house.state, MERGE_QUEUE)) and step.work.executor != SETTLE_MERGE:
         await play.run_step(step)
     assert (len(play.guilty), play.merged) == (3, ["4"])
     for answer in ("drop", "back write it so", "merge"):
-        step = next(step for step in play.house.state.steps_of(MERGE_QUEUE) if step.work.executor == SETTLE)
+        step = next(step for step in play.house.state.steps_of(MERGE_QUEUE) if step.work.executor == SETTLE_MERGE)
         assert "fake fails: old" in SettleTool().terms(play.house.state, step).question
         await play.run_step(step, answer)
     assert (play.state(1), play.state(2)) == ("failed", "running")

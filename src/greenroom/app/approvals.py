@@ -16,7 +16,7 @@ from greenroom.core.base.text import remove_control_characters
 from greenroom.core.rules.intents import AnswerApproval
 from greenroom.core.state.approval import Approval, ApprovalAnswered, ApprovalScope
 from greenroom.core.state.team_state import TeamState
-from greenroom.runs.verdict import CONFIRM_UNVERIFIED, SETTLE_CONFLICT
+from greenroom.runs.verdict import CONFIRM_UNVERIFIED, SETTLE_CONFLICT, SETTLE_MERGE
 
 SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("y", "yes", "once"), "once"),
@@ -54,6 +54,12 @@ def is_conflict(state: TeamState, approval: Approval) -> bool:
     return step is not None and step.work.executor == SETTLE_CONFLICT
 
 
+def is_merge(state: TeamState, approval: Approval) -> bool:
+    """Whether the request asks what becomes of work that cannot be merged."""
+    step = state.steps.get(approval.step_id)
+    return step is not None and step.work.executor == SETTLE_MERGE
+
+
 def describe_asker(state: TeamState, approval: Approval) -> str:
     """Return which agent of a team run asks, and for which subtask; empty for other runs."""
     step = state.steps.get(approval.step_id)
@@ -84,6 +90,14 @@ def quote_question(approval: Approval, *, confirmation: bool = False) -> str:
         return approval.question
     question = "\n  | ".join(remove_control_characters(approval.question).splitlines())
     return translate("approvals.asks", agent=approval.agent_id, question=question)
+
+
+def quote_for_page(state: TeamState, approval: Approval) -> str:
+    """Return the question of a request without its last line if that says what to type: a page has buttons."""
+    if is_confirmation(state, approval):
+        return render_for_people(approval.question)
+    is_typed = is_conflict(state, approval) or is_merge(state, approval)
+    return approval.question.rpartition("\n")[0] or approval.question if is_typed else approval.question
 
 
 def render_question(approval: Approval, *, plan: bool = False, confirmation: bool = False) -> str:

@@ -223,7 +223,7 @@ class ModelRegistry:
         if vendor is None:
             key = key_for(entry.name, self._environ, provider_settings)
             if key is None and not entry.keyless:
-                raise WorldFault(explain_missing_key(entry, provider_settings))
+                raise make_missing_key_fault(entry, provider_settings)
             vendor = self._vendors[entry.name] = Vendor(
                 entry.name,
                 key=key.reveal if key is not None else str,
@@ -256,7 +256,7 @@ class ModelRegistry:
         )
         key = key_for(provider, self._environ, provider_settings)
         if key is None and not entry.keyless and not is_local(base_url):
-            raise WorldFault(explain_missing_key(entry, provider_settings))
+            raise make_missing_key_fault(entry, provider_settings)
 
         def connect() -> Endpoint:
             from greenroom.adapters.models.openai.model import Endpoint
@@ -293,12 +293,12 @@ class ModelRegistry:
             self._recorder.close()
 
 
-def explain_missing_key(provider: Provider, provider_settings: ProviderSettings) -> str:
+def make_missing_key_fault(provider: Provider, provider_settings: ProviderSettings) -> WorldFault:
     """Make the error for a missing key, with what to do."""
     variables: Sequence[str] = (provider_settings.key_env,) if provider_settings.key_env else provider.keys
     code = "models.missing_key" if variables else "models.missing_stored_key"
     page = translate("models.get_key", get_key=provider.get_key) if provider.get_key else ""
-    return translate(code, name=provider.name, variable="".join(variables[:1]), page=page)
+    return WorldFault(code, name=provider.name, variable="".join(variables[:1]), page=page)
 
 
 def build_card(name: str, settings: Settings) -> ModelCard:

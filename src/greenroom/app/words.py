@@ -36,6 +36,17 @@ STOPPED_BY_PERSON: Final = "stopped by a person"
 LIMIT_REASON: Final = re.compile(r"limit: (\S+) (\w+)")
 """The reason in the log when a limit was reached: its budget, and what it limits."""
 
+KNOWN_REASONS: Final = {
+    "paused": re.compile("paused by a person"),
+    "idle": re.compile("no agent has anything to do"),
+    "silent": re.compile("its agent has no steps left and never said that it was done"),
+    "handed_over": re.compile(r"The task was handed over (?P<count>\d+) times, which is the limit .*"),
+    "ping_pong": re.compile(
+        r"(?P<one>\S+) and (?P<other>\S+) only send the task back and forth: .*? said: (?P<text>.*)", re.DOTALL
+    ),
+}
+"""Reasons that the core writes into the log, by their phrase."""
+
 LIMIT_KINDS: Final = ("money", "tokens", "millis", "steps", "hops")
 LIMIT_FLAGS: Final = {"money": "--max-cost", "tokens": "--max-tokens", "millis": "--max-time"}
 
@@ -67,6 +78,9 @@ def describe_reason(why: str, language: str) -> str:
     kind, colon, rest = why.partition(":")
     if colon and kind in ("provider", "incomplete"):
         return f"{words['provider']}:{rest}".rstrip(".")
+    for name, pattern in KNOWN_REASONS.items():
+        if (known := pattern.fullmatch(why)) is not None:
+            return words[name].format(**known.groupdict())
     return words["stopped"] if why == STOPPED_BY_PERSON else why.removeprefix("escalated: ").rstrip(".")
 
 

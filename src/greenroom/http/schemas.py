@@ -133,6 +133,7 @@ class Proposal(Fields):
     gain: float
     model: str
     text: str
+    cost_limit: float | None = None
     checks: list[str] = []
     checks_digest: str = ""
 

@@ -50,6 +50,8 @@ LOGINS: Final = {
 }
 FAULT_STATUSES: Final = {
     "git.branch_exists": 409,
+    **{f"models.{why}": 409 for why in ("no_model_found", "missing_key", "missing_stored_key")},
+    "runs.folder_too_large": 409,
     **dict.fromkeys(("git.bad_branch_name", "git.full_ref_name"), 422),
     **{
         f"models.{why}": 422

@@ -59,6 +59,7 @@ FAULTS_KEY: Final = "faults"
 """The keys of what is wrong with work that is not merged, in the result: as `PUT_OFF_KEY`, and as sentences."""
 
 SETTLE_CONFLICT: Final = "settle_conflict"
+SETTLE_MERGE: Final = "settle_merge"
 CHANGES_KEY: Final = "changes"
 """The key of what a specialist changed, in the result of its hand-in: the first files, their number, and lines."""
 

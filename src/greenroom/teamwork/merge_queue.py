@@ -46,6 +46,7 @@ from greenroom.runs.verdict import (
     MERGE_QUEUE,
     PUT_OFF_KEY,
     SENT_BACK_KEY,
+    SETTLE_MERGE,
     THREAD_KEY,
     ChangeFacts,
     Finding,
@@ -62,7 +63,6 @@ from greenroom.teamwork.validation import find_syntax_fault
 MAX_BATCH: Final = 16
 """Maximum entries that are checked together."""
 
-SETTLE: Final = "settle_merge"
 UNCHECKED: Final = "built-in: merged without checks, which need an approval"
 """The rule of a merge whose checks may not run without a question."""
 
@@ -444,7 +444,7 @@ class MergeTool(CardedTool):
         if not self._queue.asks_person:
             return _fail(step, why, facts)
         order = {**(step.work.instruction_content or {}), "why": why}
-        work = Work(type="tool", executor=SETTLE, intention="Decide about a merge.", instruction_content=order)
+        work = Work(type="tool", executor=SETTLE_MERGE, intention="Decide about a merge.", instruction_content=order)
         return _end({**facts, "output": f"A person decides: {why}"}, QueueSteps(agent_id=MERGE_QUEUE, works=(work,)))
 
 
@@ -485,7 +485,7 @@ class FinishMergeTool(CardedTool):
 class SettleTool(CardedTool):
     """Asks a person what becomes of work that cannot be merged."""
 
-    card = make_card(SETTLE, "Ask a person about a merge.", {"type": "object"}, group="human")
+    card = make_card(SETTLE_MERGE, "Ask a person about a merge.", {"type": "object"}, group="human")
 
     def terms(self, state: TeamState, step: Step) -> StepTerms:
         """Ask: `merge`, `drop`, or `back` with advice."""

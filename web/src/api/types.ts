@@ -386,6 +386,7 @@ export interface Proposal {
   checks_digest: string;
   classified_by: string;
   cost: Span | null;
+  cost_limit: number | null;
   critical_path: string[];
   gain: number;
   id: string;

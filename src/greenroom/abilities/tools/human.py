@@ -138,9 +138,12 @@ class ProposePlanTool(CardedTool):
         word = said.strip().rstrip(".!。！").lower()
         if self._alone or word in YES_WORDS:
             return Outcome(result={"output": UNATTENDED_MESSAGE if self._alone else AGREED_MESSAGE}, intents=(keep,))
-        if word in NO_WORDS:
-            ended = FinishTask(task_id=context.step.task_id, state="failed", summary=PLAN_REJECTED_MESSAGE)
-            return Outcome(result={"output": PLAN_REJECTED_MESSAGE}, intents=(keep, ended))
+        no, _, why = word.partition(":")
+        if no in NO_WORDS:
+            reason = said.strip()[len(no) + 1 :].strip() if why else ""
+            summary = f"{PLAN_REJECTED_MESSAGE}\n{reason}".strip()
+            ended = FinishTask(task_id=context.step.task_id, state="failed", summary=summary)
+            return Outcome(result={"output": summary}, intents=(keep, ended))
         return Outcome(result={"output": f"{PERSON_SAYS_PREFIX}{said}\n{FOLLOW_ANSWER_MESSAGE}"}, intents=(keep,))
 
 

@@ -40,6 +40,12 @@ def render_for_people(text: str) -> str:
     return "\n".join(translate(LOG_SENTENCES[line]) if line in LOG_SENTENCES else line for line in text.split("\n"))
 
 
+def find_plan_refusal(summary: str) -> str | None:
+    """Return why a person refused the plan of a run that ended so, empty without a reason; None for another end."""
+    head, _, why = summary.partition("\n")
+    return why.strip() if head == PLAN_REJECTED_MESSAGE else None
+
+
 def render_result(output: str) -> str:
     """Return the result of a tool for people: what a person said to a plan is not repeated."""
     return translate("conversation.plan_edited") if output.startswith(PERSON_SAYS_PREFIX) else render_for_people(output)

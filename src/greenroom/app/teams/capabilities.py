@@ -59,6 +59,7 @@ from greenroom.runs.verdict import (
     HAND_IN,
     MERGE,
     MERGE_QUEUE,
+    SETTLE_MERGE,
     THREAD_KEY,
     find_base_report,
 )
@@ -66,7 +67,6 @@ from greenroom.runs.workspace import RunWorkspace, StopBackground, WorktreeTools
 from greenroom.teamwork.hand_in import UNDELIVERED_KEY, HandInTool, find_subtask, list_undelivered
 from greenroom.teamwork.ladder import ProposeMergeTool, SettleConflictTool
 from greenroom.teamwork.merge_queue import (
-    SETTLE,
     UNCHECKED,
     FinishMergeTool,
     MergeQueue,
@@ -75,7 +75,7 @@ from greenroom.teamwork.merge_queue import (
 )
 from greenroom.teamwork.plan_graph import BASELINE_SUBTASK, VERIFY_SUBTASK
 
-OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, FINISH_MERGE, SETTLE)
+OWN_STEPS = (checkout.NAME, BASELINE, CONFIRM_UNVERIFIED, DELIVER, HAND_IN, MERGE, FINISH_MERGE, SETTLE_MERGE)
 """Greenroom's own steps, which need no approval."""
 
 

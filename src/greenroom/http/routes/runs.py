@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Sequence
 from graphlib import TopologicalSorter
 from importlib.metadata import version
 from typing import Final, TypeVar
 
 from fastapi import APIRouter
 
-from greenroom.app.approvals import pending_approvals
+from greenroom.app.approvals import pending_approvals, quote_for_page
 from greenroom.app.conversation.capability_names import CHANGING_RUNS
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.messages import current_language, translate
+from greenroom.app.messages.findings import LOG_SENTENCES, find_plan_refusal, render_finding
 from greenroom.app.organisation.inbox import find_unanswered
 from greenroom.app.run_host import list_refusals
 from greenroom.app.settings.home import home_folder
-from greenroom.app.task_status import TaskStatus, read_ended_status, read_status
+from greenroom.app.task_status import TaskStatus, format_duration, read_ended_status, read_status
 from greenroom.app.teams.report import count_subtasks
+from greenroom.app.words import LIMIT_FLAGS, LIMIT_REASON, MAX_REASON_CHARS, describe_reason, shorten
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import GreenroomError, StoreFault
-from greenroom.core.base.ids import TEAM_BUDGET, SubtaskId, TeamId
+from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, SubtaskId, TeamId
 from greenroom.core.base.records import to_full_dict
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.log import StreamInfo
+from greenroom.core.rules.stages import list_failed
 from greenroom.core.state import stage as stages
 from greenroom.core.state.archive import ArchiveKind
 from greenroom.core.state.message import Message
@@ -32,11 +36,14 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import MAX_ROWS, At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.state_reader import JUDGED, RunIndex, keep
-from greenroom.runs.verdict import VerdictState, find_verdict
+from greenroom.runs.verdict import Verdict, find_verdict
 from greenroom.teamwork.plan_graph import OWN_SUBTASKS
 
 MAX_ENDED: Final = 2_000
 """Ended stages, tasks and notes that one answer holds."""
+
+MAX_PART_CHARS: Final = 200
+"""Characters of why a subtask failed, in the reason of its run."""
 
 T = TypeVar("T")
 
@@ -48,6 +55,7 @@ async def read_session(context: Context) -> schemas.Session:
     """Say who looks, and what this server works on."""
     model, hint = "", ""
     try:
+        context.app.get_model("")  # its key may be missing
         model = context.app.resolve_alias("")
     except GreenroomError as error:
         hint = str(error)
@@ -95,7 +103,7 @@ async def read_run(context: Context, run: RunPath, at: At = None) -> schemas.Run
     return schemas.RunDetail(
         **row.model_dump(),
         request=first.intention if first is not None else "",
-        answer=first.summary if first is not None else "",
+        answer=first.summary if first is not None and first.summary.split("\n")[0] not in LOG_SENTENCES else "",
         models=sorted(models - {""}),
         at=state.version,
         head=info.head.version,
@@ -134,7 +142,7 @@ async def read_stages(context: ServerContext, state: TeamState) -> list[stages.S
 async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
     """Return a run as a list shows it. A run with a damaged log has a row too."""
     run = TeamId(info.stream)
-    mark = (info.head.version, info.owner, context.host.is_hosting(run))
+    mark = (info.head.version, info.owner, context.host.is_hosting(run), current_language())
     kept = context.rows.get(run)
     if kept is not None and kept[0] == mark:
         return kept[1]
@@ -163,7 +171,8 @@ async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState
     status = TaskStatus(state="idle")
     if first is not None:
         status = read_status(state, first.task_id) or read_ended_status(first)
-    done = [count_subtasks(stage) for stage in await read_stages(context, state)]
+    known = await read_stages(context, state)
+    done = [count_subtasks(stage) for stage in known]
     budget = state.budgets.get(TEAM_BUDGET)
     spent = budget.spent if budget is not None else NOTHING
     limit = budget.limits.money if budget is not None else None
@@ -171,14 +180,16 @@ async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState
     if spent.tokens and not spent.money:  # free, or of unknown price
         cost = (await context.reader.index(run)).sum_all(state.version).dollars
     is_stopped = status.state == "working" and not info.owner and is_newest
+    verdict = await find_run_verdict(context, state)
+    is_refused = status.state == "failed" and find_plan_refusal(status.reason) is not None
     return schemas.Run(
         id=run,
         title=first.name if first is not None else state.team.name,
         kind=state.team.kit,
         folder=state.team.workspace,
-        state="stopped" if is_stopped else status.state,
-        reason=status.reason if first is not None and first.task_id in state.tasks else "",
-        verdict=await find_run_verdict(context, state),
+        state="stopped" if is_stopped else "cancelled" if is_refused else status.state,
+        reason=explain_status(state, status, known, verdict) if first is not None else "",
+        verdict=verdict.state if verdict is not None and not is_refused else None,
         waits_for_me=len(pending_approvals(state)) + len(list_letters(state)),
         subtasks=sum(count for _, count in done),
         subtasks_done=sum(finished for finished, _ in done),
@@ -207,14 +218,40 @@ def is_over(state: TeamState) -> bool:
     return bool(state.team.tasks_made) and not state.tasks
 
 
-async def find_run_verdict(context: ServerContext, state: TeamState) -> VerdictState | None:
+def explain_status(state: TeamState, status: TaskStatus, known: Sequence[stages.Stage], verdict: Verdict | None) -> str:
+    """Return in words why a run waits, is paused, failed or is not verified; empty if there is nothing to say."""
+    why, limit = status.reason, LIMIT_REASON.fullmatch(status.reason)
+    if status.state == "waiting":
+        pending = pending_approvals(state)
+        return quote_for_page(state, pending[0]) if pending else why
+    if limit is not None and limit[2] in LIMIT_FLAGS and (budget := state.budgets.get(BudgetId(limit[1]))) is not None:
+        amount = getattr(budget.limits, limit[2]) or 0
+        texts = {"money": f"${amount / MILLIONTHS_PER_DOLLAR:g}", "millis": format_duration(amount)}
+        return translate(f"actions.limit_{limit[2]}", limit=texts.get(limit[2], f"{amount:,}"))
+    if (refusal := find_plan_refusal(why)) is not None:
+        key = "actions.plan_refused_because" if refusal else "actions.plan_refused"
+        return translate(key, who=getpass.getuser(), why=shorten(refusal, MAX_REASON_CHARS))
+    if status.state == "failed":
+        parts = [part for stage in known for part in list_failed(stage) if part.state == "failed"]
+        names = [f"{part.title or part.name} ({shorten(part.summary, MAX_PART_CHARS)})" for part in parts]
+        if names:
+            return translate("actions.subtasks_failed", names="; ".join(names))
+        words, quoted = describe_reason(why, current_language()), shorten(why, MAX_REASON_CHARS)
+        return words if words != why.rstrip(".") else translate("actions.run_failed", why=quoted)
+    if state.tasks:
+        return describe_reason(why, current_language())
+    reasons = verdict.reasons if verdict is not None and verdict.state != "verified" else ()
+    return "; ".join(map(render_finding, reasons))
+
+
+async def find_run_verdict(context: ServerContext, state: TeamState) -> Verdict | None:
     """Return the verdict of a run that changes files and is over; None for another one."""
     if state.team.kit not in CHANGING_RUNS or not is_over(state):
         return None
     run = state.team.team_id
     index = await context.reader.index(run)
     ends = [row for row in index.rows(last=state.version, types=frozenset({"StepEnded"})) if row.flags & JUDGED]
-    return find_verdict(await context.reader.read_steps(run, ends)).state
+    return find_verdict(await context.reader.read_steps(run, ends))
 
 
 @router.get("/runs/{run}/plan")

@@ -15,11 +15,12 @@ from greenroom.app.approvals import (
     find_answer,
     is_confirmation,
     is_conflict,
+    is_merge,
     is_plan,
     keep_rule,
     make_answer,
     pending_approvals,
-    quote_question,
+    quote_for_page,
 )
 from greenroom.app.conversation.capability_names import CHANGING_RUNS, RUN, TEAM_RUN
 from greenroom.app.conversation.chat import list_team_models
@@ -80,6 +81,7 @@ from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan_text import render_plan_text
 
 CONFLICT_CHOICES: Final = ("accept", "left", "right", "back", "drop")
+MERGE_CHOICES: Final = ("merge", "drop")
 
 router = APIRouter(tags=["work"])
 
@@ -107,6 +109,7 @@ async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Prop
     return _make_proposal(proposal, [*proposal.notes, *left_out]).model_copy(
         update={
             "id": name,
+            "cost_limit": caps.cost,
             "checks": [f"{check.name}: {check.line} ({check.why})" for check in checks],
             "checks_digest": digest_checks(checks),
         }
@@ -322,7 +325,7 @@ def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> sc
         kind=kind,
         agent=approval.agent_id,
         subtask=subtask.name if subtask is not None else "",
-        question=quote_question(approval, confirmation=True) if kind == "confirmation" else approval.question,
+        question=quote_for_page(state, approval),
         why=str(arguments.get("why", "")) if is_call else "",
         call=str(arguments.get("script") or json.dumps(arguments, ensure_ascii=False, indent=2)) if is_call else "",
         tool=step.work.executor if is_call else "",
@@ -330,7 +333,7 @@ def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> sc
         hosts=preview.hosts,
         diff=preview.diff,
         rule=approval.grant,
-        choices=CONFLICT_CHOICES if kind == "conflict" else (),
+        choices=CONFLICT_CHOICES if kind == "conflict" else MERGE_CHOICES if is_merge(state, approval) else (),
     )
 
 
@@ -425,11 +428,14 @@ async def _make_decision(
     if kind == "question" and body.decision == "denied":
         return AnswerApproval(approval_id=approval.approval_id, answer="denied", reason=text)
     if kind != "question" and body.decision == "denied":
-        text = "drop" if kind == "conflict" else "no"
+        text = "drop" if kind == "conflict" else f"no: {text}" if text not in ("", "no") else "no"
     elif kind in ("plan", "confirmation"):
         text = text or "yes"
     if kind == "conflict":
-        await check_conflict_answer(context.app.blob, state, approval, text)
+        try:
+            await check_conflict_answer(context.app.blob, state, approval, text)
+        except RefusedError as refusal:  # its hint says what to type in a terminal
+            raise make_refusal(refusal.rejection.code, refusal.why) from None
     return make_answer(state, approval, text)
 
 
@@ -442,8 +448,10 @@ async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> Ref
         return make_refusal("gone" if known else "unknown_item", translate(f"actions.{key}", item=item[:80]))
     who = {CLIENT: "who_page", SYSTEM: "who_none"}.get(found.by, "who_terminal" if found.by.startswith(CLIENT) else "")
     answer = found.reason if found.answer == "approved" and found.reason else translate(f"actions.{found.answer}")
+    if answer.startswith("{"):  # which version each file takes
+        answer = translate("actions.each_file")
     name = translate(f"actions.{who}") if who else found.by
-    return make_refusal("answered_elsewhere", translate("actions.answered_first", who=name, answer=answer))
+    return make_refusal("answered_elsewhere", translate("actions.answered_first", who=name, answer=answer.rstrip(".")))
 
 
 # ----------------------------------------------------------------------------------------------------------- the verbs

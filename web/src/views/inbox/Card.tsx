@@ -111,8 +111,6 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
 /** Greenroom's own questions as they are; an agent's words as a quotation, so that they cannot pass for Greenroom's. */
 function Question({ item }: { item: InboxItem }) {
   if (!item.question) return null;
-  // The last line of a conflict says what to type in a terminal; here are buttons.
-  if (item.kind === 'conflict') return <p className="ask-text"><Sentence text={reveal(item.question.replace(/\n[^\n]*$/, ''))} /></p>;
   const isAgents = item.kind === 'question' || item.kind === 'message';
   return isAgents ? <blockquote className="ask-quote">{reveal(item.question)}</blockquote> : <p className="ask-text"><Sentence text={reveal(item.question)} /></p>;
 }
@@ -216,9 +214,11 @@ function Confirmation({ item, say, isBusy, isRead }: AnswerProps) {
   const [isChanging, setChanging] = useState(false);
   const isPlan = item.kind === 'plan';
   const yes = (isByKey = false) => isBusy || say({ decision: 'approved', text: 'yes' }, isByKey);
-  const no = (isByKey = false) => isBusy || say({ decision: 'denied', text: 'no' }, isByKey);
-  useKey('a', () => isRead() && yes(true), !isChanging);
-  useKey('d', () => isRead() && no(true), !isChanging);
+  const [isRefusing, setRefusing] = useState(false);
+  const no = (isByKey = false) => (isPlan ? setRefusing(true) : isBusy || say({ decision: 'denied', text: 'no' }, isByKey));
+  useKey('a', () => isRead() && yes(true), !isChanging && !isRefusing);
+  useKey('d', () => isRead() && no(true), !isChanging && !isRefusing);
+  if (isRefusing) return <Entry label={t('inbox.whyNot')} submit={t('inbox.planNo')} isBusy={isBusy} isOptional isDanger onBack={() => setRefusing(false)} onSubmit={(text) => say({ decision: 'denied', text })} />;
   if (isChanging) return <Entry label={t('inbox.changeLabel')} submit={t('inbox.send')} isBusy={isBusy} onBack={() => setChanging(false)} onSubmit={(text) => say({ text })} />;
   return (
     <div className="ask-actions">
@@ -231,7 +231,7 @@ function Confirmation({ item, say, isBusy, isRead }: AnswerProps) {
         </Button>
       )}
       <Button look="danger" isDisabled={isBusy} onClick={() => no()}>
-        {t(isPlan ? 'inbox.planNo' : 'inbox.unverifiedNo')} <Hint name="D" />
+        {isPlan ? `${t('inbox.planNo')}…` : t('inbox.unverifiedNo')} <Hint name="D" />
       </Button>
     </div>
   );
@@ -246,7 +246,7 @@ function Words({ item, say, isBusy }: AnswerProps) {
         <div className="ask-actions">
           {item.choices.map((choice) => (
             <Button key={choice} isDisabled={isBusy} onClick={() => say({ text: choice })}>
-              {choice}
+              {t(`inbox.choice.${choice}`)}
             </Button>
           ))}
         </div>

@@ -123,7 +123,7 @@ function Header({ run }: { run: RunDetail }) {
           ) : (
             <>
               {run.verdict && <StateSign state={run.verdict} />}{' '}
-              <span className="soft run-reason" title={run.reason}>{run.state === 'limit' && run.cost_limit !== null && run.reason.includes('money') ? t('run.atLimit', { limit: format.money(run.cost_limit) }) : run.reason ? <Sentence text={run.reason} /> : !run.verdict && t('run.noVerdict')}</span>
+              <span className="soft run-reason" title={run.reason}>{run.reason ? <Sentence text={run.reason} /> : !run.verdict && t('run.noVerdict')}</span>
             </>
           )}
           {run.forked_from && (

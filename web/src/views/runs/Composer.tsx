@@ -7,6 +7,7 @@ import { useConnection } from '../../api/stream';
 
 import type { Agent, Page, PlanInput, Proposal, Run, RunInput, Text } from '../../api/types';
 import { forgetDrafts, useDraft } from '../../state/setting';
+import { useFormat } from '../../state/format';
 import { go } from '../../state/url';
 import { Button, Problem, Sentence, Switch } from '../../ui';
 import { ProposalView } from './ProposalView';
@@ -41,6 +42,8 @@ export function Composer() {
   });
   const isEdited = proposal !== null && text !== proposal.text;
   const isTeam = way === 'team';
+  const format = useFormat();
+  const cap = Number(limits.cost) > 0 ? Number(limits.cost) : (proposal?.cost_limit ?? null);
   const isAway = useConnection().state === 'lost';
   const isReady = request.trim() !== '' && !isAway;
   const isBusy = plan.isPending || start.isPending;
@@ -117,6 +120,11 @@ export function Composer() {
       {plan.error && <Problem error={plan.error} />}
       {isTeam && proposal && (
         <ProposalView proposal={proposal} text={text} onText={setText} confirmsChecks={confirmsChecks} onConfirmsChecks={setConfirmsChecks}>
+          {cap !== null && proposal.cost && cap < proposal.cost.high && (
+            <p className="tone-wait" role="status">
+              {t('composer.belowEstimate', { limit: format.money(cap), low: format.money(proposal.cost.low), high: format.money(proposal.cost.high) })}
+            </p>
+          )}
           <div className="actions">
             <Button onClick={forget}>{t('composer.discardPlan')}</Button>
             <Button look="main" isDisabled={isEdited || isBusy || isAway} why={isEdited ? t('composer.checkFirst') : undefined} onClick={begin}>
