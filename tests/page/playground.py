@@ -63,7 +63,8 @@ class PlaygroundProvider(TeamProvider):
         """Return the next turn of the specialist, or of the coder."""
         role = find_role("\n".join(str(message.get("content")) for message in messages))
         if role in TEAM_ROLES:
-            return await super().choose_turn(messages, number)
+            last = len(self._turns[role]) - 1  # whom a person writes to after its end ends once more
+            return await super().choose_turn(messages, min(number, last))
         if self.script:
             return self.script[min(number, len(self.script) - 1)]
         return await self._coder.choose_turn(messages, number)

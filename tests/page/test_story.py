@@ -37,6 +37,8 @@ def plan_run(page: Page) -> None:
     page.get_by_role("button", name="Check the plan").click()
     line = wrong[: wrong.index("achitect")].count("\n") + 1
     expect(page.get_by_role("alert")).to_contain_text(f"Line {line}:")
+    expect(text).to_have_value(wrong)
+    expect(start).to_be_disabled()
     text.fill(good.replace('name = "Test Writing"', 'name = "Prove both formats"'))
     page.get_by_role("button", name="Check the plan").click()
     expect(page.get_by_role("region", name="Subtasks of the plan")).to_contain_text("Prove both formats")

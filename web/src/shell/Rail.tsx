@@ -1,5 +1,6 @@
 import * as Popover from '@radix-ui/react-popover';
 import { useTranslation } from 'react-i18next';
+import { post } from '../api/client';
 import { useInboxCount, useSession } from '../api/queries';
 import { setLanguage, type Language } from '../i18n';
 import { applyTheme, theme } from '../state/setting';
@@ -96,6 +97,9 @@ function Settings({ onPalette, onHelp }: { onPalette: () => void; onHelp: () => 
               <Popover.Close asChild>
                 <Button onClick={onHelp}>{t('shell.keys')}</Button>
               </Popover.Close>
+              <Button why={t('shell.logOutWhy')} onClick={() => void post('/logout').then(() => window.location.assign('/'))}>
+                {t('shell.logOut')}
+              </Button>
             </div>
             {session && (
               <dl className="facts">

@@ -6,6 +6,7 @@ export interface Format {
   number(value: number): string;
   compact(value: number): string;
   money(value: number | null): string;
+  exactly(value: number): string; // money on a scale, where each step counts
   clock(at: number): string;
   absolute(at: number): string;
   ago(at: number, now: number): string;
@@ -27,7 +28,8 @@ function make(language: string): Format {
   return {
     number: (value) => number.format(value),
     compact: (value) => compact.format(value),
-    money: (value) => (value === null ? '—' : value > 0 && value < 0.1 ? fine.format(value) : cents.format(value)),
+    money: (value) => (value === null ? '—' : value > 0 && value < 0.01 ? `< ${cents.format(0.01)}` : cents.format(value)),
+    exactly: (value) => (value > 0 && value < 0.1 ? fine : cents).format(value),
     clock: (at) => clock.format(at),
     absolute: (at) => absolute.format(at),
     ago: (at, now) => {

@@ -14,4 +14,11 @@ function follow(query: MediaQueryList) {
 /** Whether the page is as wide as a phone. */
 export const useNarrow = follow(narrow);
 export const useSystemDark = follow(dark);
+/** A colour of the theme as a canvas takes it. */
+export function colourOf(node: HTMLElement, name: string): string {
+  node.style.color = `var(${name})`;
+  const { color } = getComputedStyle(node);
+  node.style.color = '';
+  return color;
+}
 export const hasReducedMotion = () => window.matchMedia('(prefers-reduced-motion: reduce)').matches;

@@ -37,9 +37,10 @@ export function applyTheme(): void {
 
 const draftKey = (name: string) => `greenroom.draft.${name}`;
 
-/** What was typed and not sent: it stays until this tab of the browser is closed. */
+/** What was typed and not sent: it stays until this tab of the browser is closed. Without a name it is not kept. */
 export function useDraft<T>(name: string, initial: T) {
   const [value, setValue] = useState<T>(() => {
+    if (!name) return initial;
     try {
       return JSON.parse(window.sessionStorage.getItem(draftKey(name)) ?? 'null') ?? initial;
     } catch {
@@ -47,6 +48,7 @@ export function useDraft<T>(name: string, initial: T) {
     }
   });
   useEffect(() => {
+    if (!name) return;
     try {
       if (value === initial) window.sessionStorage.removeItem(draftKey(name));
       else window.sessionStorage.setItem(draftKey(name), JSON.stringify(value));

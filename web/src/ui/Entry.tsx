@@ -1,5 +1,6 @@
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { type FormEvent, type ReactNode } from 'react';
 import { useTranslation } from 'react-i18next';
+import { useDraft } from '../state/setting';
 import { Button } from '.';
 
 interface EntryProps {
@@ -12,6 +13,7 @@ interface EntryProps {
   isDanger?: boolean;
   isMono?: boolean;
   isCalm?: boolean; // does not take the focus by itself
+  draft?: string; // under which name it is kept until it is sent
   why?: string; // why nothing can be sent now
   onBack?: () => void;
   onSubmit: (text: string) => void;
@@ -19,9 +21,9 @@ interface EntryProps {
 }
 
 /** A text to write and to send, with Ctrl Enter too. */
-export function Entry({ label, submit, initial = '', rows = 3, isBusy, isOptional, isDanger, isMono, isCalm, why, onBack, onSubmit, children }: EntryProps) {
+export function Entry({ label, submit, initial = '', rows = 3, isBusy, isOptional, isDanger, isMono, isCalm, draft = '', why, onBack, onSubmit, children }: EntryProps) {
   const { t } = useTranslation();
-  const [text, setText] = useState(initial);
+  const [text, setText] = useDraft(draft, initial);
   const isReady = (isOptional || text.trim() !== '') && !isBusy && !why;
   const send = (event?: FormEvent) => {
     event?.preventDefault();

@@ -1,11 +1,11 @@
 import * as RadixTabs from '@radix-ui/react-tabs';
 import * as RadixTooltip from '@radix-ui/react-tooltip';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useLayoutEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
+import { useContext, useEffect, useLayoutEffect, useRef, useState, type ComponentProps, type Key, type ReactNode, type RefObject } from 'react';
 import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../api/client';
-import { link } from '../state/url';
-import { useEnd, useFormat, useNow } from '../state/format';
+import { link, useAddress } from '../state/url';
+import { MomentContext, useEnd, useFormat, useNow } from '../state/format';
 import { agentClass, signOf, STATES } from './states';
 
 export { Markdown } from './markdown';
@@ -73,7 +73,7 @@ export function Money({ value, limit, tip, isInLink }: { value: number | null; l
   const format = useFormat();
   const shown = (
     <>
-      {format.money(value)}
+      {value === null ? t('ui.noPrice') : format.money(value)}
       {limit !== null && limit !== undefined && <span className="soft"> / {format.money(limit)}</span>}
     </>
   );
@@ -92,7 +92,10 @@ export function Money({ value, limit, tip, isInLink }: { value: number | null; l
 export function Time({ at, isInLink }: { at: number; isInLink?: boolean }) {
   const format = useFormat();
   const [isYoung, setYoung] = useState(() => Date.now() - at < 60_000);
-  const now = useNow(isYoung ? 1_000 : 15_000);
+  const moment = useContext(MomentContext);
+  const isPast = useAddress().at !== null && moment !== null;
+  const clock = useNow(isPast ? null : isYoung ? 1_000 : 15_000);
+  const now = isPast ? moment : clock;
   useEffect(() => setYoung(now - at < 60_000), [now, at]);
   const time = (
     <time className="num" dateTime={new Date(at).toISOString()} tabIndex={isInLink ? undefined : 0} title={isInLink ? format.absolute(at) : undefined}>
@@ -111,7 +114,7 @@ export function Duration({ from, to }: { from: number; to: number | null }) {
 
 export function AgentName({ agent }: { agent: string }) {
   return (
-    <span className={`row cut ${agentClass(agent)}`}>
+    <span className={`row cut ${agentClass(agent)}`} title={agent}>
       <span className="dot" aria-hidden="true" />
       <span className="cut">{agent}</span>
     </span>

@@ -23,6 +23,7 @@ from greenroom.core.state import message as messages
 from greenroom.core.state import step as steps
 from greenroom.core.state.knowledge import Note, NotePosted
 from greenroom.core.state.mas_format import MasData, format_agent, format_stage, format_step, format_task, to_json_value
+from greenroom.core.state.spec import AgentSpec
 from greenroom.core.state.step import StepQueued
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
@@ -56,6 +57,11 @@ async def list_agents(
     )
 
 
+def name_role(spec: AgentSpec) -> str:
+    """Return what an agent is, in the words of its file, else its name."""
+    return spec.role or spec.description or spec.name
+
+
 def _show_agent(state: TeamState, name: AgentId, sums: tuple[int, CostSum]) -> schemas.Agent:
     agent, (ended, spent) = state.agents.get(name), sums
     if agent is None:
@@ -70,7 +76,7 @@ def _show_agent(state: TeamState, name: AgentId, sums: tuple[int, CostSum]) -> s
     language = current_language().partition("-")[0]
     return schemas.Agent(
         id=name,
-        role=agent.spec.role,
+        role=name_role(agent.spec),
         kind=agent.spec.kind,
         model=str((agent.spec.llm_config or {}).get("model", "")),
         state="waiting" if open_approvals else agent.working_state,

@@ -14,7 +14,7 @@ from greenroom.app.conversation.start import read_model_name
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR, CallCost, CostGrouping, TeamCosts, group_calls
 from greenroom.app.lookup import TaskReference
 from greenroom.app.memories import is_foreign
-from greenroom.app.messages import translate
+from greenroom.app.messages import current_language, translate
 from greenroom.app.model_catalog import find_sources, list_models
 from greenroom.app.run_plan import add_built_in
 from greenroom.app.settings.home import home_folder
@@ -28,6 +28,7 @@ from greenroom.core.state import knowledge
 from greenroom.http import schemas
 from greenroom.http.context import MAX_COSTS, At, Context, Cursor, Limit, RunPath, ServerContext, cut_page
 from greenroom.http.inputs import Words
+from greenroom.http.routes.agents import name_role
 from greenroom.http.state_reader import keep
 
 MAX_POINTS: Final = 200
@@ -181,9 +182,15 @@ def _make_skill(context: ServerContext, skill: FileSkill) -> schemas.Skill:
 @router.get("/agents")
 async def list_agents(context: Context, cursor: Cursor = "", limit: Limit = 100) -> schemas.Page[schemas.Agent]:
     """List the agents that a run can be started with."""
-    specs = add_built_in(context.app.agents(), context.app.language).specs.values()
+    specs = add_built_in(context.app.agents(), current_language().partition("-")[0]).specs.values()
     rows = [
-        schemas.Agent(id=spec.name, role=spec.role, kind=spec.kind, model=read_model_name(spec), state="idle")
+        schemas.Agent(
+            id=spec.name,
+            role=spec.description or name_role(spec),
+            kind=spec.kind,
+            model=read_model_name(spec),
+            state="idle",
+        )
         for spec in specs
     ]
     return cut_page(rows, limit, cursor)

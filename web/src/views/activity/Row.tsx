@@ -3,7 +3,8 @@ import { useTranslation } from 'react-i18next';
 import type { EventRow } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select } from '../../state/url';
-import { AgentName, Button } from '../../ui';
+import { AgentName, Button, Sentence } from '../../ui';
+import { Data } from '../../ui/Data';
 import { reveal } from '../../ui/reveal';
 import { inWords } from '../changes/answer';
 import { levelOf, lineOf } from './rows';
@@ -37,7 +38,7 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
           {SIGNS[level]}
         </span>
         <span className="feed-agent">{row.agent && <AgentName agent={row.agent} />}</span>
-        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{reveal(inWords(lineOf(row), t))}</span>
+        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{<Sentence text={reveal(inWords(lineOf(row), t))} />}</span>
       </button>
       {isOpen && (
         <div className="feed-more">
@@ -61,22 +62,28 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
 const isDiff = (text: string) => /^(diff --git|--- |@@ )/m.test(text) && /^@@ /m.test(text);
 
 function Field({ name, value }: { name: string; value: unknown }) {
-  const text = reveal(typeof value === 'string' ? value : JSON.stringify(value, null, 2));
-  const isLong = text.length > 90 || text.includes('\n');
+  const text = typeof value === 'string' ? reveal(value) : '';
+  const isLong = typeof value === 'object' || text.length > 90 || text.includes('\n');
   return (
     <div className={isLong ? 'stack-tight' : 'row'}>
       <span className="soft mono">{name}</span>
-      {isLong ? <pre className="block" tabIndex={0}>{isDiff(text) ? <Diff text={text} /> : text}</pre> : <span className="mono">{text}</span>}
+      {isLong ? (
+        <div className="block" tabIndex={0}>
+          {isDiff(text) ? <Diff text={text} /> : <Data value={value} />}
+        </div>
+      ) : (
+        <span className="mono">{text || String(value)}</span>
+      )}
     </div>
   );
 }
 
 /** A small diff: added and removed lines in their colours. */
 function Diff({ text }: { text: string }) {
-  return text.split('\n').map((line, index) => (
+  return <pre>{text.split('\n').map((line, index) => (
     <span key={index} className={/^\+(?!\+\+)/.test(line) ? 'tone-good' : /^-(?!--)/.test(line) ? 'tone-bad' : line.startsWith('@@') ? 'soft' : undefined}>
       {line}
       {'\n'}
     </span>
-  ));
+  ))}</pre>;
 }

@@ -82,7 +82,7 @@ export function replyOf(row: EventRow): string | null {
 }
 
 /** Arguments in JSON and the diff behind an edit are in what a row opens. */
-const plain = (text: string) => text.replace(/ \{".*?…(?= →|$)/, '').replace(/ → \{".*$/, '').replace(/(?<=\.) @@ .*$/, '');
+export const plain = (text: string) => text.replace(/ \{".*?[}…](?= →|$)/, '').replace(/ → [{[]".*$/, '').replace(/(?<=\.) @@ .*$/, '');
 
 /** A pause is what a person or a limit wanted, no failure. */
 export const levelOf = (row: EventRow): EventRow['level'] => (row.type === 'TeamPaused' ? 'wait' : row.level);

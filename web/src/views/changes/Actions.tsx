@@ -18,25 +18,24 @@ export function Actions({ run, change }: { run: string; change: Change }) {
   const [asked, setAsked] = useState<Action | null>(null);
   return (
     <Loaded read={detail} lines={1}>
-      {({ actions, state }) => {
+      {({ actions, state, folder }) => {
         const isReady = change.state === 'ready' && state === 'finished' && change.verdict !== 'failed';
         const known = VERBS.flatMap((name) => actions.filter((action) => action.verb === name));
         const shown = known.some((action) => action.is_allowed) ? known.filter((action) => action.is_allowed) : known.slice(0, 1);
         if (change.state === 'discarded' && !verb.data) return null;
-        const main = shown[0];
-        if (!main) return null;
+        if (!shown.length) return null;
+        const say = (action: Action) => past || action.why || t(`ask.${action.verb}`, { folder });
         return (
           <section className="change-actions" aria-label={t('changes.actions')}>
-            <div className="row wrap">
-              {change.state === 'applied' && (
-                <b className="tone-good">
-                  ✓ {t('changes.applied')} {change.commit && <code>{change.commit.slice(0, 10)}</code>}
-                </b>
-              )}
-              {change.state === 'discarded' && <b className="soft">{t('changes.discarded')}</b>}
-              {(change.state === 'discarded' ? [] : shown).map((action) => (
+            {change.state === 'applied' && (
+              <b className="tone-good">
+                ✓ {t('changes.applied')} {change.commit && <code>{change.commit.slice(0, 10)}</code>}
+              </b>
+            )}
+            {change.state === 'discarded' && <b className="soft">{t('changes.discarded')}</b>}
+            {(change.state === 'discarded' ? [] : shown).map((action) => (
+              <p key={action.verb} className="change-action">
                 <Button
-                  key={action.verb}
                   look={action.verb === 'discard' ? 'danger' : action.verb === 'apply' && action.is_allowed && isReady ? 'main' : undefined}
                   isDisabled={!action.is_allowed || past !== '' || verb.isPending}
                   why={past || action.why}
@@ -48,9 +47,11 @@ export function Actions({ run, change }: { run: string; change: Change }) {
                   {t(`verb.${action.verb}`)}
                   {action.verb === 'branch' || action.verb === 'discard' ? '…' : ''}
                 </Button>
-              ))}
-              {change.state !== 'discarded' && <span className="soft grow action-why">{past || main.why || t(`ask.${main.verb}`)}</span>}
-            </div>
+                <span className="soft">
+                  <Sentence text={say(action)} />
+                </span>
+              </p>
+            ))}
             {verb.data && (
               <div className={`band ${verb.data.done ? 'done' : 'bad'}`} role="status">
                 <span className="grow">
@@ -65,6 +66,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
             {asked && (
               <Confirm
                 action={asked}
+                says={say(asked)}
                 error={verb.error}
                 isBusy={verb.isPending}
                 onClose={() => {
@@ -83,6 +85,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
 
 interface ConfirmProps {
   action: Action;
+  says: string;
   error: unknown;
   isBusy: boolean;
   onClose: () => void;
@@ -90,7 +93,7 @@ interface ConfirmProps {
 }
 
 /** Says what will happen, takes what the verb needs, and asks once more when the change configures agents. */
-function Confirm({ action, error, isBusy, onClose, onYes }: ConfirmProps) {
+function Confirm({ action, says, error, isBusy, onClose, onYes }: ConfirmProps) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
   const governs = error instanceof ProblemError && GOVERNS.includes(error.problem.code);
@@ -106,7 +109,7 @@ function Confirm({ action, error, isBusy, onClose, onYes }: ConfirmProps) {
         }}
       >
         <p>
-          <Sentence text={action.why || t(`ask.${action.verb}`)} />
+          <Sentence text={says} />
         </p>
         {takes && (
           <label className="stack-tight">

@@ -80,8 +80,8 @@ function Receipts({ receipts, onLog }: { receipts: Receipt[]; onLog: (receipt: R
               <th scope="row" className="mono">
                 {receipt.check}
               </th>
-              <td>{receipt.before ? name(receipt.before) : '–'}</td>
-              <td>
+              <td data-label={t('changes.before')}>{receipt.before ? name(receipt.before) : '–'}</td>
+              <td data-label={t('changes.after')}>
                 <StateSign state={SIGN[receipt.outcome] ?? 'unverified'} word={name(receipt.outcome)} />
                 {receipt.passed > 0 && <span className="soft"> {t('changes.passed', { count: receipt.passed })}</span>}
                 {receipt.failing.length > 0 && (
@@ -90,8 +90,8 @@ function Receipts({ receipts, onLog }: { receipts: Receipt[]; onLog: (receipt: R
                   </span>
                 )}
               </td>
-              <td className="right num">{format.duration(receipt.seconds * 1000)}</td>
-              <td>
+              <td className="right num" data-label={t('changes.duration')}>{format.duration(receipt.seconds * 1000)}</td>
+              <td data-label={t('changes.log')}>
                 {receipt.log ? (
                   <Button aria-label={t('changes.openLog', { check: receipt.check })} onClick={() => onLog(receipt)}>
                     {t('changes.open')}

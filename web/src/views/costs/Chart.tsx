@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useFormat } from '../../state/format';
-import { useSystemDark } from '../../state/media';
+import { colourOf, useSystemDark } from '../../state/media';
 import { theme } from '../../state/setting';
 import { stack, type Measure, type Series } from './series';
 
@@ -25,9 +25,8 @@ export function Chart({ times, series, limit, measure, label }: ChartProps) {
   useEffect(() => {
     const node = host.current;
     if (!node || times.length === 0) return;
-    const style = getComputedStyle(node);
-    const colour = (name: string) => style.getPropertyValue(name).trim();
-    const show = (value: number) => (measure === 'cost' ? format.money(value) : format.compact(value));
+    const colour = (name: string) => colourOf(node, name);
+    const show = (value: number) => (measure === 'cost' ? format.exactly(value) : format.compact(value));
     const sums = stack(series);
     const tallest = Math.max(...(sums.at(-1) ?? []));
     const cap = limit === null || limit > tallest * FAR ? [] : [times.map(() => limit)];

@@ -82,13 +82,13 @@ function CostTable({ costs, nameOf, colours, head }: { costs: Costs; nameOf: (na
           <i className={`dot agent-${colours.get(row.name) ?? colours.get('') ?? 0}`} /> <span className="item-text">{nameOf(row.name)}</span>
         </span>
       </th>
-      <td className="right num">{format.number(row.calls)}</td>
-      <td className="right num">{format.number(row.tokens)}</td>
-      <td className="right">
+      <td className="right num" data-label={columns[1]}>{format.number(row.calls)}</td>
+      <td className="right num" data-label={columns[2]}>{format.number(row.tokens)}</td>
+      <td className="right" data-label={columns[3]}>
         <Money value={row.cost} />
         {row.unpriced > 0 && <span className="soft"> {t('costs.withUnpriced', { count: row.unpriced })}</span>}
       </td>
-      {hasReserved && <td className="right num">{row.reserved ? format.number(row.reserved) : ''}</td>}
+      {hasReserved && <td className="right num" data-label={columns[4]}>{row.reserved ? format.number(row.reserved) : ''}</td>}
     </tr>
   );
   return (

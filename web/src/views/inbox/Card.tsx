@@ -7,6 +7,7 @@ import { useKey } from '../../shell/keyboard';
 import { link } from '../../state/url';
 import { AgentName, Button, Problem, Sentence, Time } from '../../ui';
 import { DiffView } from '../../ui/diff/DiffView';
+import { Data } from '../../ui/Data';
 import { Entry } from '../../ui/Entry';
 import { reveal } from '../../ui/reveal';
 
@@ -59,7 +60,7 @@ export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProp
   );
 }
 
-const firstLine = (item: InboxItem) => reveal((item.question.trim() || item.call.trim()).split('\n')[0] ?? '');
+const firstLine = (item: InboxItem) => reveal((item.question.trim() || item.call.trim()).replace(/:\n/, ': ').split('\n')[0] ?? '');
 
 function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; send: Send }) {
   const { t } = useTranslation();
@@ -88,9 +89,9 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
         </p>
       )}
       {item.call && (
-        <pre className="block" tabIndex={0} role="region" aria-label={t('inbox.call')}>
-          {reveal(item.call)}
-        </pre>
+        <div className="block" tabIndex={0} role="region" aria-label={t('inbox.call')}>
+          <Data value={item.call} />
+        </div>
       )}
       <Touches item={item} />
       {item.diff && <DiffView text={item.diff} label={t('inbox.diff')} hasNames />}

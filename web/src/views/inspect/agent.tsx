@@ -6,9 +6,11 @@ import { useRunList } from '../../api/pages';
 import { client, useRunRead } from '../../api/queries';
 import type { AgentDetail, Message, MessageInput, Step, VerbResult } from '../../api/types';
 import { useFormat } from '../../state/format';
+import { forgetDrafts } from '../../state/setting';
 import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Duration, Empty, Loaded, Markdown, Money, Problem, Sentence, StateSign, Tabs, Time, VirtualList } from '../../ui';
 import { Entry } from '../../ui/Entry';
+import { plain } from '../activity/rows';
 import { useIsPerson, useWhyNot } from '../agents/people';
 import { withBreaks } from '../messages/lanes';
 import type { InspectProps } from '..';
@@ -110,7 +112,7 @@ function StepRow({ step }: { step: Step }) {
   return (
     <button type="button" className="step-row" onClick={() => select(`step:${step.id}`)}>
       <StateSign state={step.state} isShort />
-      <span className="grow cut">{step.text || step.intention || step.executor}</span>
+      <span className="grow cut">{plain(step.text) || step.intention || step.executor}</span>
       {step.started_at !== null && (
         <span className="soft">
           <Duration from={step.started_at} to={step.ended_at} />
@@ -178,10 +180,12 @@ function Talk({ run, agent }: { run: string; agent: AgentDetail }) {
   const whyNot = useWhyNot(run, 'send');
   const isPerson = useIsPerson();
   const messages = useRunList<Message>(run, 'messages');
+  const draft = `message.${run}.${agent.id}`;
   const [sent, setSent] = useState(0);
   const send = useMutation({
     mutationFn: (input: MessageInput) => post<VerbResult>(`/runs/${seg(run)}/messages`, input),
     onSuccess: () => {
+      forgetDrafts(draft);
       setSent((count) => count + 1);
       void client.invalidateQueries({ queryKey: ['run', run, 'head'] });
     },
@@ -209,7 +213,7 @@ function Talk({ run, agent }: { run: string; agent: AgentDetail }) {
           );
         }}
       </Loaded>
-      <Entry key={sent} label={t('agents.write', { agent: agent.id })} submit={t('messages.send')} isCalm isBusy={send.isPending} why={whyNot || (agent.state === 'retired' ? t('agents.isRetired') : '')} onSubmit={(text) => send.mutate({ text, to: agent.id })} />
+      <Entry key={sent} label={t('agents.write', { agent: agent.id })} submit={t('messages.send')} isCalm draft={draft} isBusy={send.isPending} why={whyNot || (agent.state === 'retired' ? t('agents.isRetired') : '')} onSubmit={(text) => send.mutate({ text, to: agent.id })} />
       {send.error && <Problem error={send.error} />}
       {send.data && (
         <p role="status" className="soft">

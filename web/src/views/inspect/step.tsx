@@ -7,7 +7,8 @@ import type { StepDetail } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { select } from '../../state/url';
 import { AgentName, Button, Duration, Loaded, Markdown, Money, StateSign } from '../../ui';
-import { reveal } from '../../ui/reveal';
+import { Data } from '../../ui/Data';
+import { plain } from '../activity/rows';
 
 /** A step: what was asked for exactly, what came back, under which terms, and what it cost. */
 export default function StepInspector({ run, id }: InspectProps) {
@@ -33,7 +34,7 @@ function Step({ step }: { step: StepDetail }) {
   ];
   return (
     <div className="stack">
-      <h2 className="inspect-title">{step.text || step.executor}</h2>
+      <h2 className="inspect-title">{plain(step.text) || step.executor}</h2>
       {step.error && (
         <div className="problem">
           <strong>{t('inspect.error')}</strong>
@@ -65,7 +66,9 @@ function Step({ step }: { step: StepDetail }) {
           {step.prompt.map((message, index) => (
             <div key={index} className="stack-tight">
               <strong>{message.role}</strong>
-              <pre className="block" tabIndex={0}>{message.text}</pre>
+              <div className="block" tabIndex={0}>
+                <Data value={message.text} />
+              </div>
             </div>
           ))}
         </details>
@@ -89,14 +92,15 @@ export function Facts({ facts }: { facts: [string, ReactNode][] }) {
   );
 }
 
-/** Data as it is in the log; long texts in it are shown with their lines. */
+/** What was asked for or came back, in plain lines; the tab Log has it as it was recorded. */
 function Exact({ title, value, isOpen }: { title: string; value: unknown; isOpen?: boolean }) {
   if (value === null || value === undefined || value === '') return null;
-  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2).replaceAll('\\n', '\n').replaceAll('\\"', '"');
   return (
     <details open={isOpen}>
       <summary>{title}</summary>
-      <pre className="block" tabIndex={0}>{reveal(text)}</pre>
+      <div className="block" tabIndex={0}>
+        <Data value={value} />
+      </div>
     </details>
   );
 }

@@ -2,8 +2,10 @@ import { useTranslation } from 'react-i18next';
 import { useList } from '../../api/pages';
 import type { Agent, Tool } from '../../api/types';
 import { setParam, useAddress } from '../../state/url';
-import { AgentName, Empty, Loaded, Tabs } from '../../ui';
+import { AgentName, Empty, Loaded, Sentence, Tabs } from '../../ui';
 import '../agents/agents.css';
+
+const EXAMPLE = /[^.!?\n]*: \{"[^\n]*/g; // how a model writes a call
 
 /** The agents that a run can be started with, and the tools that agents can have. */
 export default function AgentsPlace() {
@@ -52,9 +54,11 @@ function Own() {
                     <th scope="row">
                       <AgentName agent={agent.id} />
                     </th>
-                    <td>{agent.role}</td>
-                    {hasModel && <td className="mono">{agent.model || '–'}</td>}
-                    {hasWords && <td>{agent.now}</td>}
+                    <td data-label={t('agents.role')}>
+                      <Sentence text={agent.role} />
+                    </td>
+                    {hasModel && <td className="mono" data-label={t('agents.model')}>{agent.model || '–'}</td>}
+                    {hasWords && <td data-label={t('agents.does')}>{agent.now}</td>}
                   </tr>
                 ))}
               </tbody>
@@ -88,7 +92,7 @@ function Tools() {
                       <code className="grow">{tool.name}</code>
                       <span className="soft">{[tool.group, tool.effect, tool.source].filter(Boolean).join(' · ')}</span>
                     </div>
-                    <p className="item-text">{tool.description}</p>
+                    <p className="item-text">{tool.description.replace(EXAMPLE, '').trim()}</p>
                   </li>
                 ))}
               </ul>

@@ -53,12 +53,12 @@ function PerformanceTable({ rows }: { rows: Performance[] }) {
           {rows.map((row) => (
             <tr key={row.profile}>
               <th scope="row">{row.profile}</th>
-              <td className="right num">{format.number(row.completed)}</td>
-              <td className="right num">{format.number(row.failed)}</td>
-              <td className="right num">{row.success_rate === null ? '–' : percent.format(row.success_rate)}</td>
-              <td className="right num">{format.duration(row.seconds * 1000)}</td>
-              <td className="right num">{format.compact(row.tokens)}</td>
-              <td className="right">
+              <td data-label={t('costs.head.completed')} className="right num">{format.number(row.completed)}</td>
+              <td data-label={t('costs.head.failed')} className="right num">{format.number(row.failed)}</td>
+              <td data-label={t('costs.head.successRate')} className="right num">{row.success_rate === null ? '–' : percent.format(row.success_rate)}</td>
+              <td data-label={t('costs.head.averageTime')} className="right num">{format.duration(row.seconds * 1000)}</td>
+              <td data-label={t('costs.head.averageTokens')} className="right num">{format.compact(row.tokens)}</td>
+              <td data-label={t('costs.head.averageCost')} className="right">
                 <Money value={row.cost} />
               </td>
             </tr>

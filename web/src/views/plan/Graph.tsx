@@ -1,4 +1,4 @@
-import { Handle, Panel, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Edge, type Node, type NodeProps } from '@xyflow/react';
+import { BaseEdge, getSmoothStepPath, Handle, Panel, Position, ReactFlow, ReactFlowProvider, useReactFlow, type Edge, type EdgeProps, type Node, type NodeProps } from '@xyflow/react';
 import '@xyflow/react/dist/base.css';
 import { memo, useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { useTranslation } from 'react-i18next';
@@ -8,23 +8,29 @@ import { useEnd, useFormat } from '../../state/format';
 import { hasReducedMotion } from '../../state/media';
 import { select, useAddress } from '../../state/url';
 import { AgentName, Button, Duration, Money, StateSign } from '../../ui';
-import { HEIGHT, makeBoxes, place, structureOf, WIDTH, type Box, type Placed } from './layout';
+import { HEIGHT, LINE_GAP, makeBoxes, place, structureOf, WIDTH, type Box, type Placed, type Room } from './layout';
 import { stateOf, waitsForPerson } from './usePlan';
 
 type SubtaskNode = Node<{ subtask: Subtask; isSelected: boolean }, 'subtask'>;
 type GroupNode = Node<{ box: Box; isOpen: boolean }, 'bundle'>;
-const FIT = { padding: 0.04, maxZoom: 1 };
+const FIT = { padding: 0.045, maxZoom: 1 };
+const EDGE_TYPES = { folded: FoldedEdge };
 const NODE_TYPES = { subtask: memo(SubtaskBox), bundle: memo(GroupBox) };
 
-export function Graph(props: { stages: Stage[] }) {
+export function Graph({ stages }: { stages: Stage[] }) {
+  const [box, setBox] = useState<HTMLElement | null>(null);
   return (
-    <ReactFlowProvider>
-      <Flow {...props} />
-    </ReactFlowProvider>
+    <div className="graph" ref={setBox}>
+      {box && (
+        <ReactFlowProvider>
+          <Flow stages={stages} box={box} />
+        </ReactFlowProvider>
+      )}
+    </div>
   );
 }
 
-function Flow({ stages }: { stages: Stage[] }) {
+function Flow({ stages, box }: { stages: Stage[]; box: HTMLElement }) {
   const { t } = useTranslation();
   const { sel } = useAddress();
   const flow = useReactFlow();
@@ -32,23 +38,34 @@ function Flow({ stages }: { stages: Stage[] }) {
   const wasMoved = useRef(false);
   const boxes = useMemo(() => makeBoxes(stages, opened), [stages, opened]);
   const structure = structureOf(boxes);
-  const places = useMemo(() => new Map(place(boxes).map((box) => [box.id, box])), [structure]);
+  const [room, setRoom] = useState<Room>({ width: box.clientWidth, height: box.clientHeight });
+  const places = useMemo(() => new Map(place(boxes, room).map((placed) => [placed.id, placed])), [structure, room]);
   const nodes = useMemo(() => boxes.map((box) => makeNode(box, places.get(box.id), sel, opened)), [boxes, places, sel, opened]);
-  const edges = useMemo(() => makeEdges(boxes, sel), [boxes, sel]);
-  const fit = useCallback(() => void flow.fitView({ ...FIT, duration: hasReducedMotion() ? 0 : 150 }), [flow]);
+  const edges = useMemo(() => makeEdges(boxes, places, sel), [boxes, places, sel]);
+  const fit = useCallback(() => {
+    setRoom({ width: box.clientWidth, height: box.clientHeight });
+    requestAnimationFrame(() => void flow.fitView({ ...FIT, duration: hasReducedMotion() ? 0 : 150 }));
+  }, [flow, box]);
   useKey('f', fit);
   const count = nodes.length;
   useEffect(() => {
     if (wasMoved.current) return;
     const frame = requestAnimationFrame(() => void flow.fitView(FIT));
     return () => cancelAnimationFrame(frame);
-  }, [count, flow]);
+  }, [count, flow, room]);
+  // What loads above takes room of the graph; an inspector beside it changes the width only, and nothing moves.
+  useEffect(() => {
+    const observer = new ResizeObserver(() => wasMoved.current || setRoom((before) => (before.height === box.clientHeight ? before : { width: box.clientWidth, height: box.clientHeight })));
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, [box]);
   const open = (id: string) => setOpened((before) => (before.has(id) ? new Set([...before].filter((other) => other !== id)) : new Set([...before, id])));
   return (
     <ReactFlow
       nodes={nodes}
       edges={edges}
       nodeTypes={NODE_TYPES}
+      edgeTypes={EDGE_TYPES}
       nodesDraggable={false}
       nodesConnectable={false}
       edgesFocusable={false}
@@ -90,7 +107,7 @@ function makeNode(box: Box, at: Placed | undefined, sel: string, opened: Readonl
 }
 
 /** Of very many boxes only the edges of the selected one are drawn. */
-function makeEdges(boxes: Box[], sel: string): Edge[] {
+function makeEdges(boxes: Box[], places: ReadonlyMap<string, Placed>, sel: string): Edge[] {
   const isDrawn = (need: string, id: string) => boxes.length <= 100 || sel === `subtask:${need}` || sel === `subtask:${id}`;
   const byId = new Map(boxes.map((box) => [box.id, box]));
   const isCritical = (box: Box | undefined) => box?.members.some((subtask) => subtask.is_critical) ?? false;
@@ -98,6 +115,7 @@ function makeEdges(boxes: Box[], sel: string): Edge[] {
     box.needs
       .filter((need) => byId.has(need) && isDrawn(need, box.id))
       .map((need) => ({
+        ...shapeEdge(places.get(need), places.get(box.id)),
         id: `${need}>${box.id}`,
         source: need,
         target: box.id,
@@ -105,6 +123,14 @@ function makeEdges(boxes: Box[], sel: string): Edge[] {
         className: isCritical(box) && isCritical(byId.get(need)) ? 'edge-critical' : undefined,
       })),
   );
+}
+
+/** An edge to the next line runs between the lines. */
+const shapeEdge = (from: Placed | undefined, to: Placed | undefined): Partial<Edge> => (from && to && from.lineTop < to.lineTop ? { type: 'folded', data: { centerY: to.lineTop - LINE_GAP / 2 } } : {});
+
+function FoldedEdge({ data, id, ...ends }: EdgeProps) {
+  const [path] = getSmoothStepPath({ ...ends, offset: 12, centerY: Number(data?.centerY) });
+  return <BaseEdge id={id} path={path} />;
 }
 
 function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
@@ -117,18 +143,20 @@ function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
       aria-pressed={isSelected}
     >
       <Handle type="target" position={Position.Left} isConnectable={false} />
-      <span className="row">
+      <span className="row node-title">
         <StateSign state={state} isShort />
-        <strong className="cut grow">{subtask.title || subtask.name}</strong>
+        <strong className="node-name" title={subtask.title || subtask.name}>
+          {subtask.title || subtask.name}
+        </strong>
+      </span>
+      <span className="soft">
+        <AgentName agent={subtask.agent} />
       </span>
       <span className="row soft">
-        <span className="grow row cut">
-          <AgentName agent={subtask.agent} />
-        </span>
         {subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />}
-        {subtask.cost !== null && <Money value={subtask.cost} isInLink />}
+        {subtask.cost !== null && subtask.cost > 0 && <Money value={subtask.cost} isInLink />}
       </span>
-      {state === 'waiting' ? <span className="cut tone-wait node-why">{t('plan.waitsFor', { names: waitsForPerson(subtask) ? t('plan.you') : subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
+      {state === 'waiting' ? <span className="cut tone-wait node-why" title={subtask.waits_for}>{t('plan.waitsFor', { names: waitsForPerson(subtask) ? t('plan.you') : subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </button>
   );

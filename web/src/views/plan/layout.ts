@@ -13,12 +13,19 @@ export interface Box {
 export interface Placed extends Box {
   x: number;
   y: number;
+  lineTop: number; // where its line begins
 }
 
-export const WIDTH = 212;
-export const HEIGHT = 104;
-const GAP_X = 34;
+export interface Room {
+  width: number;
+  height: number;
+}
+
+export const WIDTH = 168;
+export const HEIGHT = 126;
+const GAP_X = 24;
 const GAP_Y = 18;
+export const LINE_GAP = 44;
 const GROUPED_ABOVE = 60;
 const SHOWN_OF_GROUP = 200;
 const URGENT = ['failed', 'running', 'init', 'finished', 'skipped', 'cancelled'];
@@ -71,7 +78,7 @@ function reduce(boxes: Box[]): Box[] {
 }
 
 /** Left to right by stage, in it by what is needed; in a column, near what a box needs. */
-export function place(boxes: Box[]): Placed[] {
+export function place(boxes: Box[], room: Room): Placed[] {
   const byId = new Map(boxes.map((box) => [box.id, box]));
   let offset = 0;
   for (const stage of new Set(boxes.map((box) => box.stage))) {
@@ -90,11 +97,34 @@ export function place(boxes: Box[]): Placed[] {
     const height = Math.min(column.length, wrapAt(column.length));
     column.forEach((box, index) => {
       const row = (index % height) + (tallest - height) / 2;
-      if (!bends.has(box.id)) placed.push({ ...box, x: x + Math.floor(index / height) * (WIDTH + GAP_Y), y: row * (HEIGHT + GAP_Y) });
+      if (!bends.has(box.id)) placed.push({ ...box, x: x + Math.floor(index / height) * (WIDTH + GAP_Y), y: row * (HEIGHT + GAP_Y), lineTop: 0 });
     });
     x += Math.ceil(column.length / height) * (WIDTH + GAP_Y) - GAP_Y + GAP_X;
   }
-  return placed;
+  return foldLines(placed, room);
+}
+
+/** A plan that is too long for its room goes on in a second or third line, where its boxes are then larger. */
+function foldLines(placed: Placed[], room: Room): Placed[] {
+  const columns: Placed[][] = [];
+  for (const box of placed) (columns[box.column] ??= []).push(box);
+  let best = { boxes: placed, zoom: 0 };
+  for (let lines = 1; lines <= Math.min(3, columns.length); lines++) {
+    const most = Math.ceil(columns.length / lines);
+    const boxes: Placed[] = [];
+    let [width, height] = [0, 0];
+    for (let start = 0; start < columns.length; start += most) {
+      const line = columns.slice(start, start + most).flat();
+      const [left, top] = [Math.min(...line.map((box) => box.x)), Math.min(...line.map((box) => box.y))];
+      const y = height && height + LINE_GAP;
+      for (const box of line) boxes.push({ ...box, x: box.x - left, y: y + box.y - top, lineTop: y });
+      width = Math.max(width, ...line.map((box) => box.x - left + WIDTH));
+      height = Math.max(...line.map((box) => y + box.y - top + HEIGHT));
+    }
+    const zoom = Math.min(1, room.width / width, room.height / height);
+    if (zoom > best.zoom * 1.2) best = { boxes, zoom };
+  }
+  return best.boxes;
 }
 
 /** Sort each column by the rows of what its boxes need and of what needs them, there and back again. */

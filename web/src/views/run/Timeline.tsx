@@ -7,7 +7,7 @@ import type { EventRow, Page, Timeline as Data, VerbResult } from '../../api/typ
 import { useKey } from '../../shell/keyboard';
 import { useFormat } from '../../state/format';
 import { theme } from '../../state/setting';
-import { useSystemDark } from '../../state/media';
+import { colourOf, useSystemDark } from '../../state/media';
 import { go, useAddress } from '../../state/url';
 import { Button, Problem, Sentence } from '../../ui';
 import { inWords } from '../changes/answer';
@@ -158,8 +158,7 @@ function Density({ data, upTo }: { data: Data; upTo: number }) {
     const ratio = window.devicePixelRatio || 1;
     canvas.width = width * ratio;
     canvas.height = canvas.clientHeight * ratio;
-    const style = getComputedStyle(canvas);
-    const [seen, ahead] = [style.getPropertyValue('--accent'), style.getPropertyValue('--line-strong')];
+    const [seen, ahead] = [colourOf(canvas, '--accent'), colourOf(canvas, '--line-strong')];
     const most = Math.max(1, ...data.buckets.map((bucket) => bucket.events));
     const step = canvas.width / Math.max(1, data.buckets.length);
     data.buckets.forEach((bucket, index) => {
@@ -197,7 +196,7 @@ function Past({ run, at }: { run: string; at: number }) {
         {t('run.backToLive')}
       </Button>
       <Button why={t('run.forkWhy')} isDisabled={fork.isPending} onClick={() => fork.mutate()}>
-        {t('run.forkHere')}
+        {t('run.forkHere', { version: format.number(at) })}
       </Button>
       {fork.error && <Problem error={fork.error} />}
       {fork.data && !fork.data.run && <span>

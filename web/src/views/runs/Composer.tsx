@@ -106,8 +106,8 @@ export function Composer() {
         />
         <span className="grow soft cut mono">{session?.folder}</span>
         {isTeam && (
-          <Button type="submit" look={proposal && !isEdited ? undefined : 'main'} isDisabled={!isReady || isBusy} why={whyNot} hidden={proposal !== null && !isEdited}>
-            {plan.isPending ? t('composer.planning') : isEdited ? t('composer.check') : t('composer.plan')}
+          <Button type="submit" look="main" isDisabled={!isReady || isBusy} why={whyNot} hidden={proposal !== null}>
+            {t(plan.isPending ? 'composer.planning' : 'composer.plan')}
           </Button>
         )}
         {!isTeam && (
@@ -117,9 +117,24 @@ export function Composer() {
         )}
       </div>
       <LimitFields limits={limits} onChange={setLimits} isQuestion={way === 'question'} hasAgent={way === 'agent'} />
-      {plan.error && <Problem error={plan.error} />}
+      {plan.error && !proposal && <Problem error={plan.error} />}
       {isTeam && proposal && (
-        <ProposalView proposal={proposal} text={text} onText={setText} confirmsChecks={confirmsChecks} onConfirmsChecks={setConfirmsChecks}>
+        <ProposalView
+          proposal={proposal}
+          text={text}
+          onText={setText}
+          below={
+            <>
+              {plan.error && <Problem error={plan.error} />}
+              <div className="row">
+                <Button type="submit" look={isEdited ? 'main' : undefined} isDisabled={!isEdited || !isReady || isBusy} why={isEdited ? whyNot : t('composer.unchanged')}>
+                  {t(plan.isPending ? 'composer.planning' : 'composer.check')}
+                </Button>
+              </div>
+            </>
+          }
+          confirmsChecks={confirmsChecks} onConfirmsChecks={setConfirmsChecks}
+        >
           {cap !== null && proposal.cost && cap < proposal.cost.high && (
             <p className="tone-wait" role="status">
               {t('composer.belowEstimate', { limit: format.money(cap), low: format.money(proposal.cost.low), high: format.money(proposal.cost.high) })}

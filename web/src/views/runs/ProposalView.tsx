@@ -9,13 +9,14 @@ interface Props {
   proposal: Proposal;
   text: string;
   onText: (text: string) => void;
+  below: ReactNode; // what stands under the editor
   confirmsChecks: boolean;
   onConfirmsChecks: (confirms: boolean) => void;
   children: ReactNode;
 }
 
 /** A plan before it starts: what kind of work, whether a team is worth it, what it takes, who does what, its text. */
-export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirmsChecks, children }: Props) {
+export function ProposalView({ proposal, text, onText, below, confirmsChecks, onConfirmsChecks, children }: Props) {
   const { t, i18n } = useTranslation();
   const format = useFormat();
   const span = (value: Span, show: (value: number) => string) => (show(value.low) === show(value.high) ? show(value.low) : `${show(value.low)} – ${show(value.high)}`);
@@ -48,10 +49,11 @@ export function ProposalView({ proposal, text, onText, confirmsChecks, onConfirm
       </dl>
       {proposal.parts.length > 0 && <PartGraph parts={proposal.parts} />}
       {proposal.text !== '' && (
-      <details>
+      <details open={text !== proposal.text || undefined}>
         <summary>{t('proposal.edit')}</summary>
         <p className="soft">{t('proposal.editHelp')}</p>
         <textarea className="field plan-text" aria-label={t('proposal.text')} spellCheck={false} value={text} onChange={(event) => onText(event.target.value)} />
+        {below}
       </details>
       )}
       {proposal.checks.length > 0 && (

@@ -78,7 +78,7 @@ function Member({ row, isOn, isClosed, onToggle }: { row: Branch; isOn: boolean;
         )}
         <button type="button" className="member-open" onClick={() => select(`agent:${agent.id}`)}>
           <AgentName agent={agent.id} />
-          <span className="soft cut">{isPerson(agent.id, agent.kind) ? t('agents.person') : [agent.role !== agent.id ? agent.role : '', isClosed ? t('agents.reports', { count: row.reports }) : ''].filter(Boolean).join(' · ')}</span>
+          <span className="soft cut" title={agent.role}>{isPerson(agent.id, agent.kind) ? t('agents.person') : [agent.role !== agent.id ? agent.role : '', isClosed ? t('agents.reports', { count: row.reports }) : ''].filter(Boolean).join(' · ')}</span>
         </button>
       </span>
       <span>

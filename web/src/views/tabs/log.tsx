@@ -5,6 +5,7 @@ import type { Agent, EventRow, Page } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { go, setParam, useAddress } from '../../state/url';
 import { Button, Empty, Loaded, Problem, VirtualList } from '../../ui';
+import { plain } from '../activity/rows';
 import { exportEvents, useEvents, type Filter } from '../log/events';
 import type { TabProps } from '..';
 import '../log/log.css';
@@ -75,7 +76,7 @@ function Row({ row, isOpen }: { row: EventRow; isOpen: boolean }) {
         </span>
         <span className="mono cut">{row.type}</span>
         <span className="cut soft log-agent">{row.agent}</span>
-        <span className={`cut log-text ${TONES[row.level] ?? ''}`}>{row.text}</span>
+        <span className={`cut log-text ${TONES[row.level] ?? ''}`}>{plain(row.text)}</span>
       </button>
       {isOpen && (
         <div className="log-open">

@@ -5,6 +5,7 @@ import { post, seg } from '../../api/client';
 import { useRunList } from '../../api/pages';
 import { client, useRunRead, useSession } from '../../api/queries';
 import type { Agent, Message, MessageInput, Page, VerbResult } from '../../api/types';
+import { forgetDrafts, useDraft } from '../../state/setting';
 import { setParam, useAddress } from '../../state/url';
 import { Empty, Loaded, Problem, Sentence } from '../../ui';
 import { Entry } from '../../ui/Entry';
@@ -57,19 +58,21 @@ export default function Messages({ run }: TabProps) {
 function Write({ run }: { run: string }) {
   const { t } = useTranslation();
   const whyNot = useWhyNot(run, 'send');
-  const [to, setTo] = useState('');
+  const draft = `message.${run}`;
+  const [to, setTo] = useDraft(`${draft}.to`, '');
   const [sent, setSent] = useState(0);
   const agents = useRunRead<Page<Agent>>(run, 'agents', { limit: 500 }).data?.items ?? [];
   const send = useMutation({
     mutationFn: (input: MessageInput) => post<VerbResult>(`/runs/${seg(run)}/messages`, input),
     onSuccess: () => {
+      forgetDrafts(draft);
       setSent((count) => count + 1);
       void client.invalidateQueries({ queryKey: ['run', run, 'head'] });
     },
   });
   return (
     <section className="messages-write" aria-label={t('messages.write')}>
-      <Entry key={sent} label={t('messages.write')} rows={2} isCalm isBusy={send.isPending} why={whyNot} submit={t('messages.send')} onSubmit={(text) => send.mutate({ text, to })}>
+      <Entry key={sent} label={t('messages.write')} rows={2} isCalm draft={draft} isBusy={send.isPending} why={whyNot} submit={t('messages.send')} onSubmit={(text) => send.mutate({ text, to })}>
         <label className="row">
           <span className="soft">{t('messages.to')}</span>
           <select className="field" value={to} onChange={(event) => setTo(event.target.value)}>

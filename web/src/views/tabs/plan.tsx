@@ -42,9 +42,7 @@ export default function PlanTab({ run }: TabProps) {
           ) : isNarrow ? (
             <StageList stages={data.stages} />
           ) : (
-            <div className="graph">
-              <Graph stages={data.stages} />
-            </div>
+            <Graph stages={data.stages} />
           )
         }
       </Loaded>
