@@ -1,1 +1,0 @@
-import{d as e}from"./format-BgnNJetz.js";import{n as t}from"./stream-BjAqxvv9.js";import{nt as n}from"./ui-Csio6ErW.js";function r(){let{t}=e();return n().at===null?``:t(`run.pastWhy`)}function i(){let{t:n}=e(),i=r(),{state:a}=t();return i||(a===`lost`?n(`ui.unreachable`):``)}export{r as n,i as t};
