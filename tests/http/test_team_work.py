@@ -222,6 +222,7 @@ async def test_a_person_settles_a_conflict(
         assert await desk.allow(run) is None
         detail = await desk.get(f"/runs/{run}")
         assert detail["state"] == ("failed" if content is None else "finished")
+        assert detail["reason"].startswith("Not done: code-2 (" if content is None else "")
         shown = await desk.runtime.log.head(run)
         assert shown.version
         diff = (await desk.get(f"/runs/{run}/change/file", path="shop/tax.py"))["text"]

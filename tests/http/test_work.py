@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -188,6 +189,8 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert (await desk.get(f"/runs/{run}/change"))["state"] == "ready"
         await desk.post(f"/runs/{run}/discard", force=True)
         assert (await desk.get(f"/runs/{run}/change"))["state"] == "discarded"
+        for verb in ("apply", "discard"):
+            assert (await desk.post(f"/runs/{run}/{verb}", 409))["message"] == "The change is discarded."
 
 
 async def test_a_file_whose_name_is_not_utf_8_is_listed_and_read(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,3 +328,34 @@ async def test_without_a_model_the_session_and_a_start_say_what_to_do(
         body = {"request": "add a test", "question": True}
         refused = await site.client.post("/api/runs", json=body, headers=site.token)
         assert (refused.status_code, refused.json()["message"]) == (409, session["model_hint"])
+
+
+async def test_a_folder_without_git_says_what_makes_branches_possible(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(shop / ".git")
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        (note,) = (await desk.post("/plans", request="add a test of the empty cart"))["notes"]
+        assert note.endswith("For commits and branches type `git init` there and make one commit.")
+        run = await desk.start(request="add a test of the empty cart", allow_unverified=True)
+        assert await desk.allow(run) is None
+        refused = await desk.post(f"/runs/{run}/branch", 409, branch="x")
+        assert refused["message"].endswith("type `git init` there and make one commit.")
+        assert (await desk.post(f"/runs/{run}/apply"))["message"] == "Applied: 1 file."
+        assert (await desk.post(f"/runs/{run}/undo"))["message"] == "Undone: tests/test_empty.py."
+
+
+async def test_an_undo_below_later_commits_is_made_by_a_commit_when_it_is_confirmed(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_desk(coder(write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test of the empty cart", allow_unverified=True)
+        assert await desk.allow(run) is None
+        await desk.post(f"/runs/{run}/apply")
+        (shop / "more.txt").write_text("more\n")
+        git(shop, "add", "more.txt")
+        git(shop, "commit", "-qm", "more")
+        refused = await desk.post(f"/runs/{run}/undo", 409)
+        assert (refused["code"], refused["hint"]) == ("buried", "Confirm this to undo it by a new commit.")
+        assert (await desk.post(f"/runs/{run}/undo", force=True))["commit"]
+        assert not (shop / "tests/test_empty.py").exists()

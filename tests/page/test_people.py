@@ -68,7 +68,7 @@ def test_a_refused_plan_ends_the_run_with_the_persons_reason(playground: Playgro
     page = open_page(playground)
     start_agent(page)
     address = page.url
-    page.get_by_role("link", name="Inbox Waiting for you").click()
+    page.locator(".run-header").get_by_role("link", name="Answer").click()
     find_card(page).get_by_role("button", name="Do not start").click()
     find_card(page).get_by_label("Why not? (may be empty)").fill("Too many files.")
     find_card(page).get_by_role("button", name="Do not start", exact=True).click()
@@ -91,7 +91,7 @@ def test_a_killed_server_is_said_and_the_page_goes_on_by_itself(playground: Play
     page.get_by_role("link", name="Inbox Waiting for you").click()
     find_card(page).get_by_role("button", name="Start this plan").click()
     page.go_back()
-    expect(rows.filter(has_text="rewrite").first).to_be_visible()
+    expect(rows.filter(has_text="bytes written").first).to_be_visible()
     before = rows.all_inner_texts()
     port = int(playground.base_url.rpartition(":")[2])
     playground.end(signal.SIGKILL)

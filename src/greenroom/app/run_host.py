@@ -22,7 +22,7 @@ from greenroom.app.library.run_result import REFUSING_FACTORIES
 from greenroom.app.messages import translate
 from greenroom.app.organisation.phrases import ORGANISATION_KIT
 from greenroom.app.runs.apply_change import APPLIED_STATES
-from greenroom.app.runs.workspaces import find_change
+from greenroom.app.runs.workspaces import find_change, has_repository
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.home import RecordFile, home_folder
 from greenroom.app.task_status import read_status
@@ -271,9 +271,12 @@ async def _refuse_change(app: AppContext, team: Team, working: str, waiting: str
     except WorkspaceFault:
         return dict.fromkeys(CHANGE_VERBS, "no_repository")
     nothing = "no_change" if change.tip == change.snapshot.commit else ""
+    if not (nothing or working or any(applied)):
+        kept = await change.workspace.list_kept_runs(change.run)
+        nothing = "" if any(run.unapplied for run in kept) else "discarded"
     return {
         "apply": nothing or working or waiting or ("applied" if any(applied) else ""),
-        "branch": nothing or working or waiting,
-        "discard": working,
+        "branch": nothing or working or waiting or ("" if has_repository(Path(team.workspace)) else "no_git"),
+        "discard": working or (nothing if nothing == "discarded" else ""),
         "undo": "" if any(applied) else "not_applied",
     }

@@ -219,6 +219,7 @@ class Stream {
       const items = [...changed.values(), ...kept].sort((left, right) => right.created_at - left.created_at);
       return { ...page, items };
     });
+    if (runs.some((run) => run.reason)) void client.invalidateQueries({ queryKey: ['runs'] }, { cancelRefetch: false }); // its words are the server's, not the page's
     for (const run of runs) client.setQueryData<RunDetail>(['run', run.id, 'head', '', {}], (detail) => detail && { ...detail, ...run, head: run.version, at: run.version });
     if (runs.some((run) => run.id === this.run)) this.refreshSoon();
   }

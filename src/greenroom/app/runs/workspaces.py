@@ -89,9 +89,14 @@ async def _find_workspace(root: Path) -> GitWorkspace:
     )
 
 
+def has_repository(root: Path) -> bool:
+    """Whether a folder is in a git repository that is not the person's whole home."""
+    return find_layout(root, home=Path.home()) is not None
+
+
 async def refuse_large_folder(root: Path) -> None:
     """Raise `WorldFault` for a folder outside any repository that is too large to copy."""
-    if find_layout(root, home=Path.home()) is not None:
+    if has_repository(root):
         return
     if root == Path.home() or await asyncio.to_thread(_has_more_than, root, MAX_FOLDER_FILES):
         raise WorldFault("runs.folder_too_large", root=str(root), max_folder_files=MAX_FOLDER_FILES)

@@ -32,7 +32,7 @@ from greenroom.app.teams.integration import (
     read_conflict,
 )
 from greenroom.app.teams.integration_report import render_markdown
-from greenroom.core.base.errors import make_refusal
+from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import StepId, TeamId
 from greenroom.core.base.text import escape_surrogates
 from greenroom.core.ports.checks import CheckResult
@@ -266,7 +266,7 @@ async def change_run(context: ServerContext, run: TeamId, verb: str, body: input
             result = await branch_change(context.app, change, body.branch.strip())
             message = translate("change.branched", name=body.branch.strip(), commit=result.commit[:10])
         case "undo":
-            result = await undo_change(context.app, change, name_command, revert=body.force)
+            result = await _undo(context, change, revert=body.force)
             paths = ", ".join(map(to_one_line, result.paths)) or translate("actions.memories")
             message = translate("change.undone", paths=paths)
         case _:
@@ -276,6 +276,15 @@ async def change_run(context: ServerContext, run: TeamId, verb: str, body: input
             await discard_change(change)
             return schemas.VerbResult(done=True, message=translate("change.deleted", team=run))
     return _make_result(result, message)
+
+
+async def _undo(context: ServerContext, change: RunChange, *, revert: bool) -> ChangeResult:
+    try:
+        return await undo_change(context.app, change, name_command, revert=revert)
+    except RefusedError as refusal:
+        if refusal.rejection.code != "buried":
+            raise
+        raise make_refusal("buried", refusal.why, translate("actions.undo_by_commit")) from None
 
 
 async def _apply(context: ServerContext, change: RunChange, body: inputs.VerbInput) -> schemas.VerbResult:

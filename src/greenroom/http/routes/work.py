@@ -49,6 +49,7 @@ from greenroom.app.runs.workspaces import (
     find_change,
     find_rewind_point,
     find_subtask_change,
+    has_repository,
     list_rewind_points,
     open_workspace,
     refuse_large_folder,
@@ -105,6 +106,7 @@ async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Prop
         finally:
             keep(context.planned, name, context.planned.get(name, NOTHING).plus(analyst.spent))
     left_out = describe_left_out(list_untrusted(app, app.root))
+    left_out += [] if has_repository(app.root) else [translate("actions.no_git_note")]
     checks = plan_project_checks(app.root, sandboxed=app.may_run_checks).unapproved
     return _make_proposal(proposal, [*proposal.notes, *left_out]).model_copy(
         update={

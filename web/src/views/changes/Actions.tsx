@@ -6,7 +6,8 @@ import type { Action, Change, Verb, VerbInput } from '../../api/types';
 import { Button, Dialog, Loaded, Problem, Sentence } from '../../ui';
 import { useOff } from '../run/past';
 
-const GOVERNS = ['governing', 'configures_agents'];
+/** What a person adds to do it all the same, by the reason of the refusal. */
+const INSIST: Record<string, VerbInput> = { configures_agents: { confirm_governing: true }, not_sure: { force: true }, buried: { force: true } };
 const VERBS: readonly Verb[] = ['apply', 'undo', 'branch', 'discard'];
 
 /** What can be done with the change now, and in one line what that will do. */
@@ -96,7 +97,8 @@ interface ConfirmProps {
 function Confirm({ action, says, error, isBusy, onClose, onYes }: ConfirmProps) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
-  const governs = error instanceof ProblemError && GOVERNS.includes(error.problem.code);
+  const insist = error instanceof ProblemError ? INSIST[error.problem.code] : undefined;
+  const governs = insist?.confirm_governing === true;
   const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : null;
   const isDanger = action.verb === 'discard' || governs;
   return (
@@ -105,7 +107,7 @@ function Confirm({ action, says, error, isBusy, onClose, onYes }: ConfirmProps) 
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
-          if (!isBusy) onYes({ ...(takes ? { [takes]: text.trim() } : {}), ...(governs ? { confirm_governing: true } : {}) });
+          if (!isBusy) onYes({ ...(takes ? { [takes]: text.trim() } : {}), ...insist });
         }}
       >
         <p>
@@ -122,7 +124,7 @@ function Confirm({ action, says, error, isBusy, onClose, onYes }: ConfirmProps) 
         <div className="actions">
           <Button onClick={onClose}>{t('ui.back')}</Button>
           <Button type="submit" look={isDanger ? 'danger' : 'main'} isDisabled={isBusy}>
-            {governs ? t('changes.governsYes') : t(`verb.${action.verb}`)}
+            {t(governs ? 'changes.governsYes' : insist ? 'run.insist' : `verb.${action.verb}`)}
           </Button>
         </div>
       </form>
