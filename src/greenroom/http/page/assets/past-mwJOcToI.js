@@ -1,1 +1,0 @@
-import{d as e}from"./format-C1UW--EB.js";import{n as t}from"./stream-BVAT0AXt.js";import{nt as n}from"./ui-Dng2hVRe.js";function r(){let{t}=e();return n().at===null?``:t(`run.pastWhy`)}function i(){let{t:n}=e(),i=r(),{state:a}=t();return i||(a===`lost`?n(`ui.unreachable`):``)}export{r as n,i as t};
