@@ -16,6 +16,7 @@ from greenroom.app.toolset import pipeline
 from greenroom.app.toolset.pipeline import CallPreview, preview_call
 from greenroom.core.base.ids import TeamId
 from greenroom.http.routes import work
+from greenroom.http.state_reader import StateReader
 from greenroom.testing.scripted import Cue
 from tests.app.teams.play import Gate, GatedModel, git, make_repository
 from tests.http.conftest import open_site
@@ -36,6 +37,11 @@ async def test_a_run_is_started_verified_applied_and_undone(shop: Path, monkeypa
         await desk.rest(run)
         change = await desk.get(f"/runs/{run}/change")
         assert (change["state"], change["verdict"]) == ("ready", "verified")
+        (row,) = (await desk.get("/runs"))["items"]
+        with monkeypatch.context() as patch:
+            patch.setattr(StateReader, "read_steps", None)  # what is known is not read again
+            assert (await desk.get("/runs"))["items"] == [row]
+            assert (await desk.get(f"/runs/{run}"))["verdict"] == row["verdict"] == "verified"
         for at in (1, 2):
             then = await desk.get(f"/runs/{run}", at=at)
             assert (then["verdict"], {row["why"] for row in then["actions"]}) == (None, {"You see a past version."})

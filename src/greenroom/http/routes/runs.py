@@ -96,10 +96,12 @@ async def read_run(context: Context, run: RunPath, at: At = None) -> schemas.Run
     """Show a run at a version."""
     info = await find_info(context, run)
     state = await context.reader.read(run, at)
-    row, tasks = await make_row_at(context, info, state), await read_tasks(context, state)
+    is_newest = state.version >= info.head.version
+    row = await (make_row(context, info) if is_newest else make_row_at(context, info, state))
+    tasks = await read_tasks(context, state)
     first = next(iter(tasks), None)
     models = {str((agent.spec.llm_config or {}).get("model", "")) for agent in state.agents.values()}
-    origin, past = state.team.origin, translate("actions.past") if state.version < info.head.version else ""
+    origin, past = state.team.origin, "" if is_newest else translate("actions.past")
     return schemas.RunDetail(
         **row.model_dump(),
         request=first.intention if first is not None else "",
