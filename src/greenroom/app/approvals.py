@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from greenroom.app.conversation.capability_names import TEAM_RUN
 from greenroom.app.messages import translate
@@ -23,6 +23,14 @@ SCOPE_WORDS: Final[dict[str, ApprovalScope]] = {
     **dict.fromkeys(("r", "run"), "run"),
     **dict.fromkeys(("a", "always"), "always"),
 }
+ApprovalKind: TypeAlias = Literal["permission", "question", "plan", "confirmation", "conflict"]
+OWN_KINDS: Final[dict[str, ApprovalKind]] = {
+    "propose_plan": "plan",
+    CONFIRM_UNVERIFIED: "confirmation",
+    SETTLE_CONFLICT: "conflict",
+}
+"""What the steps of Greenroom itself ask for."""
+
 if TYPE_CHECKING:
     from greenroom.app.runtime import Runtime
 
@@ -36,22 +44,11 @@ def pending_approvals(state: TeamState) -> list[Approval]:
     return sorted(pending, key=lambda approval: (approval.asked_at, approval.approval_id))
 
 
-def is_plan(state: TeamState, approval: Approval) -> bool:
-    """Whether the request is about a plan."""
+def find_kind(state: TeamState, approval: Approval) -> ApprovalKind:
+    """Return what a request asks a person for. A confirmation continues a run that no check can verify."""
     step = state.steps.get(approval.step_id)
-    return step is not None and step.work.executor == "propose_plan"
-
-
-def is_confirmation(state: TeamState, approval: Approval) -> bool:
-    """Whether the request asks to continue a run that no check can verify."""
-    step = state.steps.get(approval.step_id)
-    return step is not None and step.work.executor == CONFIRM_UNVERIFIED
-
-
-def is_conflict(state: TeamState, approval: Approval) -> bool:
-    """Whether the request asks what becomes of a conflict."""
-    step = state.steps.get(approval.step_id)
-    return step is not None and step.work.executor == SETTLE_CONFLICT
+    own = OWN_KINDS.get(step.work.executor) if step is not None else None
+    return own or ("question" if approval.words else "permission")
 
 
 def is_merge(state: TeamState, approval: Approval) -> bool:
@@ -73,13 +70,15 @@ def describe_asker(state: TeamState, approval: Approval) -> str:
 
 def words_to_type(state: TeamState, approval: Approval) -> tuple[str, str]:
     """Return what to type after `greenroom answer ID`, and the alternatives."""
-    if is_plan(state, approval):
-        return "yes", translate("approvals.or_plan")
-    if is_conflict(state, approval):
-        return "left", translate("conflicts.or_words")
-    if approval.words and not is_confirmation(state, approval):
-        return translate("approvals.your_answer"), ""
-    return "yes", translate("approvals.or_no")
+    match find_kind(state, approval):
+        case "plan":
+            return "yes", translate("approvals.or_plan")
+        case "conflict":
+            return "left", translate("conflicts.or_words")
+        case "question":
+            return translate("approvals.your_answer"), ""
+        case _:
+            return "yes", translate("approvals.or_no")
 
 
 def quote_question(approval: Approval, *, confirmation: bool = False) -> str:
@@ -94,9 +93,10 @@ def quote_question(approval: Approval, *, confirmation: bool = False) -> str:
 
 def quote_for_page(state: TeamState, approval: Approval) -> str:
     """Return the question of a request without its last line if that says what to type: a page has buttons."""
-    if is_confirmation(state, approval):
+    kind = find_kind(state, approval)
+    if kind == "confirmation":
         return render_for_people(approval.question)
-    is_typed = is_conflict(state, approval) or is_merge(state, approval)
+    is_typed = kind == "conflict" or is_merge(state, approval)
     return approval.question.rpartition("\n")[0] or approval.question if is_typed else approval.question
 
 
@@ -142,8 +142,7 @@ def make_answer(
 ) -> AnswerApproval:
     """Make the answer from what a person typed. Raise `RefusedError` if it does not fit the question."""
     name = approval.approval_id
-    own = (is_plan, is_confirmation, is_conflict)
-    if text and any(is_own(state, approval) for is_own in own):  # here yes and no are text like any other
+    if text and find_kind(state, approval) in OWN_KINDS.values():  # here yes and no are text like any other
         return AnswerApproval(approval_id=name, answer="approved", reason=f"{text} {reason}".strip())
     if text.lower() == "no":
         return AnswerApproval(approval_id=name, answer="denied", reason=reason)

@@ -83,16 +83,12 @@ class RunHost:
         self._file = RecordFile(home_folder(app.home) / HOSTED_FILE, HostedRuns, "hosted.content", "hosted.unreadable")
         self._hosted: dict[TeamId, asyncio.Task[None]] = {}
         self._woken: set[TeamId] = set()
-        self._listeners: list[HostedListener] = []
+        self.show_live: HostedListener | None = None
+        """Hears pieces of replies and output of all hosted runs."""
 
     def is_hosting(self, team: TeamId) -> bool:
         """Whether this process runs the team."""
         return team in self._hosted
-
-    def watch_live(self, listener: HostedListener) -> Callable[[], None]:
-        """Call `listener` with pieces of replies and output of all hosted runs. Call the result to unsubscribe."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     def check_folder(self, team: Team) -> None:
         """Raise `RefusedError` for a run that works on another folder: its settings and its trust are not loaded."""
@@ -200,8 +196,8 @@ class RunHost:
         return any([not (await runtime.status(team, task)).is_settled for task in tasks])
 
     def _publish(self, team: TeamId, step: Step, event: LiveEvent) -> None:
-        for listener in tuple(self._listeners):
-            listener(team, step, event)
+        if self.show_live is not None:
+            self.show_live(team, step, event)
 
     def _remember(self, team: TeamId, epoch: int | None) -> None:
         """Note that a run is hosted here in an epoch, or no more."""

@@ -52,6 +52,9 @@ RETRY_SPREAD_MS: Final = 2_000
 """When watchers come back after the server was gone: not all at once."""
 
 PING: Final = b": ping\n\n"
+ENDED: Final = b"event: error\ndata: {}\n\n"
+"""The last frame of a stream: its watcher connects again."""
+
 MAX_HELD: Final = 512
 OPEN_WORD: Final = re.compile(r"[!-~]+\Z")
 """The word at the end of a text that may go on, as a key does. Live text waits for its end, if it is not longer."""
@@ -154,15 +157,11 @@ class RunTail:
         return joined
 
 
-class StreamEnded(Exception):
-    """What a stream follows is not followed any more."""
-
-
 class EventHub:
     """The tails of the runs that are watched, the runs that changed, and text that is not in the log yet."""
 
     def __init__(self, app: AppContext, runtime: Runtime, reader: StateReader) -> None:
-        self.describe_run: Callable[[StreamInfo], Awaitable[Run]] | None = None
+        self.describe_run: Callable[[StreamInfo], Awaitable[Run]]
         self._runtime = runtime
         self._reader = reader
         self._app = app
@@ -183,18 +182,16 @@ class EventHub:
         self._watchers += 1
         if self._runs_task is None:
             self._runs_task = self._begin(self._follow_runs(), "runs")
-        runs_task = self._runs_task
-        number, tails, cursors = self._number, list[RunTail](), dict[TeamId, int]()
+        number, tails, cursors, tasks = self._number, list[RunTail](), dict[TeamId, int](), [self._runs_task]
         try:
             for run, after in wanted.runs.items():
                 tail = await self._open_tail(run)
                 tails.append(tail)
+                tasks += [tail.task] if tail.task is not None else []
                 cursors[run] = tail.version if after is None else min(after, tail.version)
             retry = RETRY_MS + self._watchers * RETRY_STEP_MS % RETRY_SPREAD_MS
             yield b"retry: %d\n" % retry + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
-            while not self._is_closed:
-                if runs_task.done() or any(tail.task is not None and tail.task.done() for tail in tails):
-                    raise StreamEnded
+            while not self._is_closed and not any(task.done() for task in tasks):
                 changed, frames = self._changed, list[bytes]()
                 for tail in tails:
                     frames.append(await self._take_events(tail, cursors, wanted))
@@ -202,11 +199,15 @@ class EventHub:
                 number = self._number
                 if data := b"".join(frames):
                     yield data
-                elif all(cursors[tail.run] == tail.version for tail in tails) and not await _wait(changed, PING_S):
-                    yield PING
-        except (GreenroomError, StreamEnded) as error:  # the stream ends, and the browser connects again
+                elif all(cursors[tail.run] == tail.version for tail in tails):
+                    try:
+                        await asyncio.wait_for(changed.wait(), PING_S)
+                    except TimeoutError:
+                        yield PING
+            yield ENDED
+        except GreenroomError as error:
             logging.getLogger(__name__).info("A watcher is sent away: %s", error)
-            yield _frame("error", b"{}")
+            yield ENDED
         finally:
             self._watchers -= 1
             for tail in tails:
@@ -240,10 +241,8 @@ class EventHub:
         """Start a task whose end, if an error is its cause, is logged and ends the streams that need it."""
 
         def end(task: asyncio.Task[None]) -> None:
-            error = None if task.cancelled() else task.exception()
-            if error is not None:
-                level = logging.WARNING if isinstance(error, GreenroomError) else logging.ERROR
-                logging.getLogger(__name__).log(level, "%s is no longer followed", name, exc_info=error)
+            if not task.cancelled() and (error := task.exception()):
+                logging.getLogger(__name__).error("%s is no longer followed", name, exc_info=error)
                 self._tails = {run: tail for run, tail in self._tails.items() if tail.task is not task}
                 self._runs_task = None if self._runs_task is task else self._runs_task
                 self._notify()
@@ -278,15 +277,15 @@ class EventHub:
                 marks |= {info.stream: (info.head.version, info.owner, info.questions) for info in infos}
                 known, seen = seen if seen is not None else marks, marks
                 changed = [info for info in infos if info.head.version and known.get(info.stream) != marks[info.stream]]
+                # Without an owner, only requests for approval wait for a person.
+                waiting = [info for info in infos if info.head.version and (info.questions != 0 or info.owner)]
                 if changed or self._inbox is None:
-                    await self._publish_runs(changed[-MAX_CHANGED_RUNS:], list(filter(can_wait, infos)))
+                    await self._publish_runs(changed[-MAX_CHANGED_RUNS:], waiting)
             except GreenroomError as error:
                 logging.getLogger(__name__).warning("The runs cannot be read: %s", error)
             await asyncio.sleep(RUNS_CHECK_S)
 
     async def _publish_runs(self, changed: Sequence[StreamInfo], waiting: Sequence[StreamInfo]) -> None:
-        if self.describe_run is None:
-            return
         rows = [await self.describe_run(info) for info in changed]
         inbox = sum([(await self.describe_run(info)).waits_for_me for info in waiting])
         if rows:
@@ -363,11 +362,6 @@ class EventHub:
         self._notify()
 
 
-def can_wait(info: StreamInfo) -> bool:
-    """Return whether something in a run may wait for a person. Without an owner, only requests for approval do."""
-    return bool(info.head.version) and (info.questions != 0 or info.owner is not None)
-
-
 def _join_rows(rows: Iterable[SentRow], wanted: Subscription) -> tuple[bytes, int]:
     """Return the wanted rows as JSON, with commas between them, until a frame is full, and the version they reach."""
     chosen, size, version = list[bytes](), 0, 0
@@ -386,12 +380,3 @@ def _frame(kind: str, data: bytes, name: str = "") -> bytes:
     """Return a frame of server-sent events. JSON has no line breaks."""
     head = f"event: {kind}\n" + (f"id: {name}\n" if name else "")
     return b"%bdata: %b\n\n" % (head.encode(), data)
-
-
-async def _wait(changed: asyncio.Event, seconds: float) -> bool:
-    """Wait for a change. Return False if there was none in time."""
-    try:
-        await asyncio.wait_for(changed.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True

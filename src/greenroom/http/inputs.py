@@ -36,13 +36,7 @@ class Input(BaseModel):
 
 
 class RunInput(
-    Input,
-    json_schema_extra={
-        "examples": [
-            {"request": REQUEST},
-            {"request": REQUEST, "plan": PLAN, "cost_limit": 2.0},
-        ]
-    },
+    Input, json_schema_extra={"examples": [{"request": REQUEST}, {"request": REQUEST, "plan": PLAN, "cost_limit": 2.0}]}
 ):
     """A new run. With `plan`, the text of a confirmed plan, a team does it; else one agent.
 

@@ -15,6 +15,7 @@ RunState = Literal[
 ]
 Verb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo", "send"]
 VerdictState = Literal["verified", "failed", "unverified"]
+ChangeState = Literal["none", "open", "ready", "applied", "discarded"]
 EventLevel = Literal["info", "good", "bad", "wait"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
@@ -142,8 +143,8 @@ class VerbResult(Fields):
     """What a verb did, in one sentence. `run` is the new run of a fork, `version` what it keeps of the old one: up to
     the version that was asked for, or to the end of the last commit before. Conflicting files are `clashes`."""
 
-    done: bool
     message: str
+    done: bool = True
     hint: str = ""
     run: str | None = None
     version: int | None = None
@@ -205,7 +206,7 @@ class Change(Fields):
     """The change of a run: the verdict with its receipts first, then the files."""
 
     at: int
-    state: Literal["none", "open", "ready", "applied", "discarded"]
+    state: ChangeState
     sentence: str
     verdict: VerdictState | None = None
     reasons: list[str] = []

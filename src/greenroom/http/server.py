@@ -48,17 +48,10 @@ LOGINS: Final = {
         "server's. A write with it has to come from the page itself.",
     },
 }
-FAULT_STATUSES: Final = {
-    "git.branch_exists": 409,
-    **{f"models.{why}": 409 for why in ("no_model_found", "missing_key", "missing_stored_key")},
-    "runs.folder_too_large": 409,
-    **dict.fromkeys(("git.bad_branch_name", "git.full_ref_name"), 422),
-    **{
-        f"models.{why}": 422
-        for why in ("unknown_provider", "name_without_provider", "propose_full_name", "no_model_name")
-    },
-}
-"""The statuses of faults that a person's input causes. Those of `plan.` have 422 too, all others 503."""
+NOT_NOW: Final = ("branch_exists", "folder_too_large", "no_model_found", "missing_key", "missing_stored_key")
+WRONG_BRANCH: Final = ("bad_branch_name", "full_ref_name")
+WRONG_MODEL: Final = ("unknown_provider", "name_without_provider", "propose_full_name", "no_model_name")
+"""What a person's input causes, by the names of the faults. Those of `plan.` are wrong input too."""
 
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
@@ -69,7 +62,7 @@ def make_context(app: AppContext, runtime: Runtime) -> ServerContext:
     hub = EventHub(app, runtime, reader)
     context = ServerContext(app=app, runtime=runtime, reader=reader, host=host, hub=hub)
     hub.describe_run = partial(runs.make_row, context)
-    host.watch_live(hub.show_live)
+    host.show_live = hub.show_live
     return context
 
 
@@ -258,8 +251,10 @@ def describe_error(error: Exception) -> tuple[int, Problem]:
         case RunsElsewhere():
             return 409, Problem(code="runs_elsewhere", message=str(error))
         case WorldFault() | ModelFault():
-            status = FAULT_STATUSES.get(error.code, 422 if error.code.startswith("plan.") else 503)
-            hint = translate("server.see_models") if status == 422 and error.code.startswith("models.") else ""
+            room, _, name = error.code.partition(".")
+            is_wrong = room == "plan" or name in (*WRONG_BRANCH, *WRONG_MODEL)
+            status = 422 if is_wrong else 409 if name in NOT_NOW else 503
+            hint = translate("server.see_models") if name in WRONG_MODEL else ""
             return status, Problem(code=error.code or "unavailable", message=str(error), hint=hint)
         case TimeoutError():
             return 503, Problem(code="timeout", message=translate("errors.team_process_timeout"))

@@ -6,6 +6,8 @@ export interface Page<T> {
   total: number | null;
 }
 
+export type ChangeState = 'none' | 'open' | 'ready' | 'applied' | 'discarded';
+
 export type EventLevel = 'info' | 'good' | 'bad' | 'wait';
 
 export type InboxKind = 'permission' | 'question' | 'plan' | 'confirmation' | 'conflict' | 'message';
@@ -149,7 +151,7 @@ export interface Change {
   reasons: string[];
   receipts: Receipt[];
   sentence: string;
-  state: 'none' | 'open' | 'ready' | 'applied' | 'discarded';
+  state: ChangeState;
   tip: string;
   verdict: VerdictState | null;
 }

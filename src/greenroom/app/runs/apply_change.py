@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from greenroom.app.approvals import is_confirmation, is_plan, pending_approvals, quote_question, words_to_type
+from greenroom.app.approvals import find_kind, pending_approvals, quote_question, words_to_type
 from greenroom.app.context import AppContext
 from greenroom.app.lookup import resolve_id
 from greenroom.app.memories import save_kept, take_back
@@ -104,7 +104,7 @@ async def describe_pending(app: AppContext, team: TeamId, command: Command) -> s
         return ""
     if pending := pending_approvals(state):
         approval, (answer, other) = pending[0], words_to_type(state, pending[0])
-        is_own = is_plan(state, approval) or is_confirmation(state, approval)
+        is_own = find_kind(state, approval) in ("plan", "confirmation")
         question = _shorten(remove_control_characters(quote_question(approval, confirmation=is_own)))
         line = command("answer", team, answer)
         how = translate("change.answer_with", command=f"{line}   ({other})" if other else line)

@@ -7,15 +7,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from greenroom.app.approvals import (
-    is_confirmation,
-    is_conflict,
-    keep_rule,
-    make_answer,
-    pending_approvals,
-    quote_question,
-    words_to_type,
-)
+from greenroom.app.approvals import find_kind, keep_rule, make_answer, pending_approvals, quote_question, words_to_type
 from greenroom.app.lookup import TaskReference, find_short_ids, resolve_id
 from greenroom.app.messages import translate
 from greenroom.app.teams.integration import check_conflict_answer
@@ -65,10 +57,7 @@ async def approvals_list(cli: Invocation) -> None:
         return
     if cli.out.is_text:
         short = find_short_ids([TeamId(info.stream) for info in infos])
-        rows = [
-            _approval_row(team_label(team, short[team]), approval, confirmation=is_confirmation(states[team], approval))
-            for team, approval in pending
-        ]
+        rows = [_approval_row(team_label(team, short[team]), states[team], approval) for team, approval in pending]
         cli.out.show(FittedTable(APPROVAL_COLUMNS, rows))
     team, approval = pending[0]
     answer_words, other = words_to_type(states[team], approval)
@@ -78,8 +67,9 @@ async def approvals_list(cli: Invocation) -> None:
     cli.progress.note(f"\n{translate('approvals.answer_one', command=command)}")
 
 
-def _approval_row(label: Text, approval: Approval, *, confirmation: bool) -> list[Text]:
-    asked = Text(strip_control_characters(quote_question(approval, confirmation=confirmation)))
+def _approval_row(label: Text, state: TeamState, approval: Approval) -> list[Text]:
+    is_confirmation = find_kind(state, approval) == "confirmation"
+    asked = Text(strip_control_characters(quote_question(approval, confirmation=is_confirmation)))
     for key, rule in (("approvals.always", approval.grant), ("approvals.for_run", approval.release)):
         if rule:
             asked.append(strip_control_characters(f"\n{translate(key, rule=rule)}"), style="dim")
@@ -118,13 +108,11 @@ async def answer(
     ],
     *,
     approval: Annotated[
-        str | None,
-        typer.Option("--approval", help="Which request, if several wait: the start of its id."),
+        str | None, typer.Option("--approval", help="Which request, if several wait: the start of its id.")
     ] = None,
     reason: Annotated[str, typer.Option("--reason", help="Reason for the agent.")] = "",
     scope: Annotated[
-        ApprovalScope,
-        typer.Option("--for", metavar="once|run|always", help="Scope of a yes, by the rule shown."),
+        ApprovalScope, typer.Option("--for", metavar="once|run|always", help="Scope of a yes, by the rule shown.")
     ] = "once",
 ) -> Exit:
     """Answer an approval request or a question.
@@ -142,7 +130,7 @@ async def answer(
     state = await cli.runtime.state(reference.team)
     pending = _find_approval(state, reference, approval)
     text = " ".join(words).strip()
-    if is_conflict(state, pending):
+    if find_kind(state, pending) == "conflict":
         await check_conflict_answer(cli.app.blob, state, pending, text)
     decision = make_answer(state, pending, text, reason, scope)
     await cli.runtime.ask(reference.team, decision)

@@ -9,8 +9,7 @@ from typing import Final, TypeAlias
 
 from greenroom.app.approvals import (
     describe_asker,
-    is_confirmation,
-    is_plan,
+    find_kind,
     keep_rule,
     parse_answer,
     pending_approvals,
@@ -225,7 +224,8 @@ async def ask_approvals(cli: Invocation, team: TeamId) -> None:
     """Ask the person each approval request of a run. Raise `PersonLeft` if they leave."""
     while pending := pending_approvals(state := await cli.runtime.state(team)):
         approval = pending[0]
-        plan, confirmation = is_plan(state, approval), is_confirmation(state, approval)
+        kind = find_kind(state, approval)
+        plan, confirmation = kind == "plan", kind == "confirmation"
         if asker := describe_asker(state, approval):
             cli.progress.note(asker, style="bold")
         line = ask_line(render_question(approval, plan=plan, confirmation=confirmation))

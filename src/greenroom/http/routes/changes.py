@@ -25,12 +25,7 @@ from greenroom.app.runs.apply_change import (
 )
 from greenroom.app.runs.report import RunReport, build_report
 from greenroom.app.runs.workspaces import RunChange, find_change
-from greenroom.app.teams.integration import (
-    find_open_conflicts,
-    integrate_results,
-    list_conflicts,
-    read_conflict,
-)
+from greenroom.app.teams.integration import find_open_conflicts, integrate_results, list_conflicts, read_conflict
 from greenroom.app.teams.integration_report import render_markdown
 from greenroom.core.base.errors import RefusedError, make_refusal
 from greenroom.core.base.ids import StepId, TeamId
@@ -87,19 +82,18 @@ async def read_change(context: Context, run: RunPath, at: At = None) -> schemas.
     is_kept = is_past or bool(applied) or any(kept.unapplied for kept in await change.workspace.list_kept_runs(run))
     conflicts = await list_conflicts(context.app, state, steps) if state.team.kit == TEAM_RUN else ()
     files = [_make_file(entry, writers) for entry in report.diff.changes]
+    states: dict[schemas.ChangeState, bool] = {
+        "none": not files,
+        "open": not is_over(state),
+        "applied": bool(applied),
+        "ready": is_kept,
+        "discarded": True,
+    }
     is_judged = bool(report.verdict.receipts) or is_over(state)
     sentence = translate(f"states.{report.verdict.state}") if is_judged else translate("actions.not_judged")
     return schemas.Change(
         at=state.version,
-        state="none"
-        if not files
-        else "open"
-        if not is_over(state)
-        else "applied"
-        if applied
-        else "ready"
-        if is_kept
-        else "discarded",
+        state=next(name for name, is_true in states.items() if is_true),
         sentence=sentence,
         verdict=report.verdict.state if is_judged else None,
         reasons=list(report.reasons),
@@ -251,9 +245,6 @@ async def read_report_of_team(context: Context, run: RunPath, at: At = None) -> 
     )
 
 
-# --------------------------------------------------------------------------------------------- what becomes of a change
-
-
 async def change_run(context: ServerContext, run: TeamId, verb: str, body: inputs.VerbInput) -> schemas.VerbResult:
     """Apply, branch, undo or discard the change of a run. What a person has to confirm is refused without it."""
     _, change, _ = await _find_change(context, run)
@@ -274,7 +265,7 @@ async def change_run(context: ServerContext, run: TeamId, verb: str, body: input
             if check.warnings and not body.force:
                 raise make_refusal("not_sure", " ".join(check.warnings), translate("actions.confirm"))
             await discard_change(change)
-            return schemas.VerbResult(done=True, message=translate("change.deleted", team=run))
+            return schemas.VerbResult(message=translate("change.deleted", team=run))
     return _make_result(result, message)
 
 
@@ -289,7 +280,7 @@ async def _undo(context: ServerContext, change: RunChange, *, revert: bool) -> C
 
 async def _apply(context: ServerContext, change: RunChange, body: inputs.VerbInput) -> schemas.VerbResult:
     if count := await save_only_memories(context.app, change, name_command):
-        return schemas.VerbResult(done=True, message=translate("memory.saved", memories=count_things("memory", count)))
+        return schemas.VerbResult(message=translate("memory.saved", memories=count_things("memory", count)))
     commits = bool(change.snapshot.head)
     if commits:
         await refuse_no_commit(change, name_command)
@@ -325,4 +316,4 @@ def _make_result(result: ChangeResult, message: str) -> schemas.VerbResult:
         )
         if paths
     ]
-    return schemas.VerbResult(done=True, message=message, hint=" ".join(hints), commit=result.commit)
+    return schemas.VerbResult(message=message, hint=" ".join(hints), commit=result.commit)

@@ -37,9 +37,6 @@ Number = Annotated[int | None, Query(ge=1, le=2**31)]
 router = APIRouter(tags=["knowledge"])
 
 
-# ----------------------------------------------------------------------------------------------------------- artifacts
-
-
 @router.get("/runs/{run}/artifacts")
 async def list_artifacts(
     context: Context, run: RunPath, at: At = None, cursor: Cursor = "", limit: Limit = 100
@@ -98,14 +95,7 @@ async def restore_artifact(
     """Write an old version of an artifact again, as the newest."""
     versions = await _find_versions(context, run, task, artifact)
     number = await store.restore_version(context.runtime, TaskReference(team=run), versions, version)
-    return _report(translate("artifacts.restored_as", name=artifact, old=version, new=number))
-
-
-def _report(message: str) -> schemas.VerbResult:
-    return schemas.VerbResult(done=True, message=message)
-
-
-# ---------------------------------------------------------------------------------------------------- memories, skills
+    return schemas.VerbResult(message=translate("artifacts.restored_as", name=artifact, old=version, new=number))
 
 
 @router.get("/memories")
@@ -139,7 +129,7 @@ async def forget_memory(context: Context, name: str) -> schemas.VerbResult:
     """Delete a memory."""
     memory = _find_memory(context, name)
     context.app.memories().remove(memory.type, (memory.memory_id,))
-    return _report(translate("actions.forgotten"))
+    return schemas.VerbResult(message=translate("actions.forgotten"))
 
 
 @router.put("/memories/{name}")
@@ -149,7 +139,7 @@ async def edit_memory(
     """Change the text of a memory."""
     memory = evolve(_find_memory(context, name), content=text, updated_at=SystemClock().now())
     context.app.memories().save(memory)
-    return _report(translate("actions.saved"))
+    return schemas.VerbResult(message=translate("actions.saved"))
 
 
 @router.get("/skills")
@@ -174,9 +164,6 @@ def _find_skills(context: ServerContext) -> dict[str, FileSkill]:
 def _make_skill(context: ServerContext, skill: FileSkill) -> schemas.Skill:
     is_trusted = make_skill_check(context.app.root)(skill)
     return schemas.Skill.make(skill, source=skill.source.label, is_trusted=is_trusted, body="")
-
-
-# ------------------------------------------------------------------------------------------------ agents, tools, models
 
 
 @router.get("/agents")
@@ -211,9 +198,6 @@ async def list_model_names(context: Context, cursor: Cursor = "", limit: Limit =
     for source in await find_sources(session.loaded_settings.settings, os.environ, ""):
         names += [offer.name for offer in (await list_models(session.registry, source)).offers]
     return cut_page([schemas.Text(text=name) for name in dict.fromkeys(names)], limit, cursor)
-
-
-# --------------------------------------------------------------------------------------------------------------- money
 
 
 @router.get("/runs/{run}/costs")
@@ -276,11 +260,7 @@ async def read_performance(
     metrics = await read_metrics(context.runtime.log, home_folder(context.app.home))
     rows = [
         schemas.Performance.make(
-            entry.basis,
-            profile=name,
-            completed=entry.completed,
-            failed=entry.failed,
-            success_rate=entry.success_rate,
+            entry.basis, profile=name, completed=entry.completed, failed=entry.failed, success_rate=entry.success_rate
         )
         for name, entry in sorted(metrics.items())
     ]

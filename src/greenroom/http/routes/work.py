@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
@@ -13,10 +14,8 @@ from fastapi import APIRouter
 
 from greenroom.app.approvals import (
     find_answer,
-    is_confirmation,
-    is_conflict,
+    find_kind,
     is_merge,
-    is_plan,
     keep_rule,
     make_answer,
     pending_approvals,
@@ -30,7 +29,7 @@ from greenroom.app.conversation.start import create_single_task_team
 from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.lookup import TaskReference
 from greenroom.app.messages import translate
-from greenroom.app.organisation.inbox import InboxMessage, find_unanswered
+from greenroom.app.organisation.inbox import find_unanswered
 from greenroom.app.organisation.input import find_mentions
 from greenroom.app.organisation.people import HumanAgent, find_person
 from greenroom.app.organisation.phrases import ORGANISATION_KIT
@@ -63,10 +62,10 @@ from greenroom.app.teams.start import create_planned_run
 from greenroom.app.toolset.pipeline import CallPreview, preview_call
 from greenroom.app.toolset.policy import normalise_rule
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.core.base.amounts import NOTHING, Amounts
+from greenroom.core.base.amounts import NOTHING, Limits
 from greenroom.core.base.errors import GreenroomError, RefusedError, WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, TeamId
-from greenroom.core.base.records import evolve
+from greenroom.core.base.records import evolve, to_full_dict
 from greenroom.core.ports.checks import Check
 from greenroom.core.rules.draft import CLIENT, SYSTEM
 from greenroom.core.rules.intents import AnswerApproval, Intent, PauseTeam, ResumeTask, ResumeTeam, SetLimits
@@ -87,9 +86,6 @@ MERGE_CHOICES: Final = ("merge", "drop")
 router = APIRouter(tags=["work"])
 
 
-# ----------------------------------------------------------------------------------------------------- plan and start
-
-
 @router.post("/plans")
 async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Proposal:
     """Plan a request, or check the edited text of a plan. Nothing starts; a model may be asked."""
@@ -108,14 +104,9 @@ async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Prop
     left_out = describe_left_out(list_untrusted(app, app.root))
     left_out += [] if has_repository(app.root) else [translate("actions.no_git_note")]
     checks = plan_project_checks(app.root, sandboxed=app.may_run_checks).unapproved
-    return _make_proposal(proposal, [*proposal.notes, *left_out]).model_copy(
-        update={
-            "id": name,
-            "cost_limit": caps.cost,
-            "checks": [f"{check.name}: {check.line} ({check.why})" for check in checks],
-            "checks_digest": digest_checks(checks),
-        }
-    )
+    shown = [f"{check.name}: {check.line} ({check.why})" for check in checks]
+    fields = {"id": name, "cost_limit": caps.cost, "checks": shown, "checks_digest": digest_checks(checks)}
+    return _make_proposal(proposal, **fields, notes=[*proposal.notes, *left_out])
 
 
 def digest_checks(checks: Sequence[Check]) -> str:
@@ -123,7 +114,7 @@ def digest_checks(checks: Sequence[Check]) -> str:
     return sha256(" ".join(check.digest for check in checks).encode()).hexdigest() if checks else ""
 
 
-def _make_proposal(proposal: TeamProposal, notes: list[str]) -> schemas.Proposal:
+def _make_proposal(proposal: TeamProposal, **fields: object) -> schemas.Proposal:
     plan, estimate, critical = proposal.plan, proposal.analysis.estimate, set(proposal.critical_path)
     phases = {name: phase.number for phase in proposal.phases for name in phase.subtasks}
     parts = [
@@ -142,10 +133,9 @@ def _make_proposal(proposal: TeamProposal, notes: list[str]) -> schemas.Proposal
     return schemas.Proposal.make(
         proposal.decision,
         **spans,
-        id="",
+        **fields,
         types=proposal.analysis.task_types,
         classified_by=proposal.analysis.source,
-        notes=notes,
         parts=parts,
         critical_path=proposal.critical_path,
         gain=estimate.gain,
@@ -166,14 +156,14 @@ async def start_run(context: Context, body: inputs.RunInput) -> schemas.StartedR
     )
     if body.confirm_checks:
         _save_checks(context, body.confirm_checks)
-    spent = context.planned.get(body.proposal, NOTHING)
+    limits = caps.limits.minus(context.planned.get(body.proposal, NOTHING))
     if body.plan:
         analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=caps.limits)
         plan = analyst.assess(make_parser(analyst)(body.plan)).plan
         await _prepare_folder(app.root)
-        team = await create_planned_run(app, analyst, plan, caps.limits.minus(spent), wanted)
+        team = await create_planned_run(app, analyst, plan, limits, wanted)
     else:
-        team = await _create_single(context, body, caps, wanted, spent, notes)
+        team = await _create_single(context, body, caps, limits, wanted, notes)
     context.planned.pop(body.proposal, None)
     await context.host.start(team)
     row = await make_row(context, await find_info(context, team))
@@ -199,8 +189,8 @@ async def _create_single(
     context: ServerContext,
     body: inputs.RunInput,
     caps: LimitSettings,
+    limits: Limits,
     wanted: RunFlags,
-    spent: Amounts,
     notes: list[str],
 ) -> TeamId:
     """Create the run of one agent. A question gets no worktree and no tool that writes. `notes` get what it reports."""
@@ -224,7 +214,7 @@ async def _create_single(
             text,
             typed=body.request,
             media=media,
-            limits=caps.limits.minus(spent),
+            limits=limits,
             setup=setup,
             wanted=wanted,
         )
@@ -233,13 +223,10 @@ async def _create_single(
         (name, evolve(spec, tools=tuple(tool for tool in spec.tools if tool not in writing)))
         for name, spec in plan.participants.members
     )
-    participants, limits = evolve(plan.participants, members=members), caps.limits.minus(spent)
+    participants = evolve(plan.participants, members=members)
     return await create_single_task_team(
         app.runtime, RUN, participants, text, typed=body.request, media=media, limits=limits, wanted=wanted
     )
-
-
-# ------------------------------------------------------------------------------------------------------------ messages
 
 
 @router.post("/runs/{run}/messages")
@@ -251,7 +238,7 @@ async def send_message(context: Context, run: RunPath, body: inputs.MessageInput
     address = f"@{body.to} " if body.to and state.team.kit == TEAM_RUN else ""
     delivery = await send_to_run(context.runtime, TaskReference(team=run), build_message(f"{address}{body.text}"))
     hint = await _wake(context, run)
-    return schemas.VerbResult(done=True, message=translate("actions.sent", names=delivery.reader), hint=hint)
+    return schemas.VerbResult(message=translate("actions.sent", names=delivery.reader), hint=hint)
 
 
 async def _wake(context: ServerContext, run: TeamId) -> str:
@@ -266,32 +253,24 @@ async def _wake(context: ServerContext, run: TeamId) -> str:
 async def _send_as_person(context: ServerContext, state: TeamState, body: inputs.MessageInput) -> schemas.VerbResult:
     person = HumanAgent(context.runtime, state.team.team_id, find_person(state, body.sender.strip()))
     if body.answers:
-        await _answer_letter(person, _find_letter(state, person.me, body.answers), body.text)
-        return schemas.VerbResult(done=True, message=translate("actions.answered"))
+        return await _answer_letter(state, person, body.answers, body.text)
     managers = sorted(name for name, agent in state.agents.items() if agent.spec.manager and agent.spec.kind != "human")
     receiver = body.to or next(iter(managers), "")
     if receiver in state.groups:
         await person.send_to_group(GroupId(body.to), body.text, *map(AgentId, find_mentions(body.text, state.agents)))
     else:
         await person.ask(body.text, AgentId(receiver))
-    return schemas.VerbResult(done=True, message=translate("actions.sent", names=receiver))
+    return schemas.VerbResult(message=translate("actions.sent", names=receiver))
 
 
-def _find_letter(state: TeamState, person: AgentId, name: str) -> InboxMessage:
-    found = next((item for item in find_unanswered(state, person) if item.message.message_id == name), None)
-    if found is None:
+async def _answer_letter(
+    state: TeamState, person: HumanAgent, name: str, text: str, *, failed: bool = False
+) -> schemas.VerbResult:
+    letter = next((item for item in find_unanswered(state, person.me) if item.message.message_id == name), None)
+    if letter is None:
         raise make_refusal("unknown_item", translate("actions.unknown_item", item=name))
-    return found
-
-
-async def _answer_letter(person: HumanAgent, letter: InboxMessage, text: str, *, failed: bool = False) -> None:
-    if letter.kind == "question":
-        await person.answer(letter, text)
-    else:
-        await person.finish(letter, text, failed=failed)
-
-
-# --------------------------------------------------------------------------------------------------------------- inbox
+    await (person.answer(letter, text) if letter.kind == "question" else person.finish(letter, text, failed=failed))
+    return schemas.VerbResult(message=translate("actions.answered"))
 
 
 @router.get("/inbox")
@@ -307,22 +286,23 @@ async def read_inbox(context: Context, cursor: Cursor = "", limit: Limit = 100) 
         for approval in pending_approvals(state):
             toolbox = toolbox or context.app.toolbox()
             preview = await _preview(context, state, approval, toolbox)
-            items.append(_make_item(state, approval, preview).model_copy(update=base))
+            items.append(_make_item(state, approval, preview, base))
         for letter in list_letters(state):
             fields = {"id": letter.message_id, "kind": "message", "agent": letter.sender_id, "question": letter.message}
             items.append(schemas.InboxItem.model_validate({**base, **fields, "asked_at": letter.sent_at}))
     return cut_page(sorted(items, key=lambda item: (item.asked_at, item.id)), limit, cursor)
 
 
-def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> schemas.InboxItem:
+def _make_item(
+    state: TeamState, approval: Approval, preview: CallPreview, base: Mapping[str, object]
+) -> schemas.InboxItem:
     step = state.steps[approval.step_id]
     kind, arguments = find_kind(state, approval), dict(step.work.instruction_content or {})
     subtask = state.find_subtask(step)
     is_call = kind == "permission"
     return schemas.InboxItem.make(
         approval,
-        run="",
-        run_title="",
+        **base,
         id=approval.approval_id,
         kind=kind,
         agent=approval.agent_id,
@@ -331,23 +311,10 @@ def _make_item(state: TeamState, approval: Approval, preview: CallPreview) -> sc
         why=str(arguments.get("why", "")) if is_call else "",
         call=str(arguments.get("script") or json.dumps(arguments, ensure_ascii=False, indent=2)) if is_call else "",
         tool=step.work.executor if is_call else "",
-        files=preview.files,
-        hosts=preview.hosts,
-        diff=preview.diff,
+        **to_full_dict(preview),
         rule=approval.grant,
         choices=CONFLICT_CHOICES if kind == "conflict" else MERGE_CHOICES if is_merge(state, approval) else (),
     )
-
-
-def find_kind(state: TeamState, approval: Approval) -> schemas.InboxKind:
-    """Return what a request asks a person for."""
-    if is_plan(state, approval):
-        return "plan"
-    if is_confirmation(state, approval):
-        return "confirmation"
-    if is_conflict(state, approval):
-        return "conflict"
-    return "question" if approval.words else "permission"
 
 
 async def _preview(context: ServerContext, state: TeamState, approval: Approval, toolbox: Toolbox) -> CallPreview:
@@ -361,11 +328,7 @@ async def _preview(context: ServerContext, state: TeamState, approval: Approval,
         return context.previews[key]
     tool = next((tool for tool in toolbox if tool.name == step.work.executor), None)
     targets = tool.targets(step.work.instruction_content or {}) if tool is not None else ()
-
-    async def read(path: str) -> bytes | None:
-        return await _read_as_agent(context, state, step, path)
-
-    preview = await preview_call(targets, step, read)
+    preview = await preview_call(targets, step, partial(_read_as_agent, context, state, step))
     if state.team.kit in CHANGING_RUNS:
         keep(context.previews, key, preview)
     return preview
@@ -389,8 +352,7 @@ async def answer_item(context: Context, run: RunPath, item: str, body: inputs.An
     if approval is None and MessageId(item) in state.mail:
         letter = state.mail[MessageId(item)]
         person = HumanAgent(context.runtime, run, find_person(state, next(iter(letter.receiver), "")))
-        await _answer_letter(person, _find_letter(state, person.me, item), body.text, failed=body.decision == "denied")
-        return schemas.VerbResult(done=True, message=translate("actions.answered"))
+        return await _answer_letter(state, person, item, body.text, failed=body.decision == "denied")
     if approval is None or approval.state != "pending":
         raise await _explain_closed(context, run, item)
     answer = await _make_decision(context, state, approval, body)
@@ -400,13 +362,12 @@ async def answer_item(context: Context, run: RunPath, item: str, body: inputs.An
         if refusal.rejection.code.startswith("unknown"):
             raise await _explain_closed(context, run, item) from None
         raise
-    note, hint = "", ""
     try:
-        note = keep_rule(state, approval, answer)
+        note, hint = keep_rule(state, approval, answer), ""
     except WorldFault as fault:  # the answer is there, and holds for this run
-        hint = str(fault)
+        note, hint = "", str(fault)
     hint = await _wake(context, run) or hint
-    return schemas.VerbResult(done=True, message=note or translate("actions.answered"), hint=hint)
+    return schemas.VerbResult(message=note or translate("actions.answered"), hint=hint)
 
 
 async def _make_decision(
@@ -445,9 +406,9 @@ async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> Ref
     """Return why a request cannot be answered: who answered it and how, or that it is not open."""
     found = await find_answer(context.runtime, run, item)
     if found is None:
-        known = any(item == name for name in (await context.runtime.state(run)).approvals)
-        key = "withdrawn" if known else "unknown_item"
-        return make_refusal("gone" if known else "unknown_item", translate(f"actions.{key}", item=item[:80]))
+        is_known = ApprovalId(item) in (await context.runtime.state(run)).approvals
+        code, key = ("gone", "withdrawn") if is_known else ("unknown_item", "unknown_item")
+        return make_refusal(code, translate(f"actions.{key}", item=item[:80]))
     who = {CLIENT: "who_page", SYSTEM: "who_none"}.get(found.by, "who_terminal" if found.by.startswith(CLIENT) else "")
     answer = found.reason if found.answer == "approved" and found.reason else translate(f"actions.{found.answer}")
     if answer.startswith("{"):  # which version each file takes
@@ -455,8 +416,6 @@ async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> Ref
     name = translate(f"actions.{who}") if who else found.by
     return make_refusal("answered_elsewhere", translate("actions.answered_first", who=name, answer=answer.rstrip(".")))
 
-
-# ----------------------------------------------------------------------------------------------------------- the verbs
 
 RunVerb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo"]
 
@@ -469,21 +428,20 @@ async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: inputs.V
     match verb:
         case "pause":
             await context.runtime.ask(run, PauseTeam(now=body.now))
-            return schemas.VerbResult(done=True, message=translate("actions.pausing"))
+            return schemas.VerbResult(message=translate("actions.pausing"))
         case "resume":
             return await _resume(context, run, body)
         case "cancel":
             tasks = tuple((await context.runtime.state(run)).tasks)
             is_ended = await cancel_tasks(context.runtime, run, tasks)
-            return schemas.VerbResult(
-                done=is_ended, message=translate(f"actions.{'cancelled' if is_ended else 'cancelling'}")
-            )
+            message = translate(f"actions.{'cancelled' if is_ended else 'cancelling'}")
+            return schemas.VerbResult(done=is_ended, message=message)
         case "fork":
             new = await context.runtime.fork(run, body.version)
             origin = (await context.runtime.state(new)).team.origin
             kept = origin.version if origin is not None else 0
             message = translate("actions.forked", run=new, version=kept)
-            return schemas.VerbResult(done=True, message=message, run=new, version=kept)
+            return schemas.VerbResult(message=message, run=new, version=kept)
         case "rewind":
             return await _rewind(context, run, body)
         case _:
@@ -506,7 +464,7 @@ async def _resume(context: ServerContext, run: TeamId, body: inputs.VerbInput) -
         await context.runtime.ask(run, *intents)
     if is_here:
         await context.host.start(run)
-    return schemas.VerbResult(done=True, message=translate("actions.resumed"))
+    return schemas.VerbResult(message=translate("actions.resumed"))
 
 
 async def _rewind(context: ServerContext, run: TeamId, body: inputs.VerbInput) -> schemas.VerbResult:
