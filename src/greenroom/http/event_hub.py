@@ -199,11 +199,8 @@ class EventHub:
                 number = self._number
                 if data := b"".join(frames):
                     yield data
-                elif all(cursors[tail.run] == tail.version for tail in tails):
-                    try:
-                        await asyncio.wait_for(changed.wait(), PING_S)
-                    except TimeoutError:
-                        yield PING
+                elif all(cursors[tail.run] == tail.version for tail in tails) and not await _wait(changed, PING_S):
+                    yield PING
             yield ENDED
         except GreenroomError as error:
             logging.getLogger(__name__).info("A watcher is sent away: %s", error)
@@ -380,3 +377,11 @@ def _frame(kind: str, data: bytes, name: str = "") -> bytes:
     """Return a frame of server-sent events. JSON has no line breaks."""
     head = f"event: {kind}\n" + (f"id: {name}\n" if name else "")
     return b"%bdata: %b\n\n" % (head.encode(), data)
+
+
+async def _wait(changed: asyncio.Event, seconds: float) -> bool:
+    """Wait for a change. Return False if there was none in time."""
+    try:
+        return await asyncio.wait_for(changed.wait(), seconds)
+    except TimeoutError:
+        return False
