@@ -14,7 +14,7 @@ import pytest
 from greenroom.core.base.errors import StoreFault
 from greenroom.core.base.ids import AgentId, TeamId
 from greenroom.core.ports.model import ModelTextDelta
-from greenroom.core.rules.intents import PauseTeam, ResumeTeam
+from greenroom.core.rules.intents import AddTask, PauseTeam, ResumeTeam
 from greenroom.core.state.spec import AgentSpec
 from greenroom.http.event_hub import EventHub, Subscription
 from greenroom.testing.scripted import Cue
@@ -263,6 +263,24 @@ async def test_large_frames_are_cut_and_watchers_share_what_is_read(
     async with aclosing(rare) as stream:
         rows = await read_rows(stream, head)
     assert {row["type"] for row in rows} == {"TeamResumed"}
+
+
+async def test_every_watcher_reads_the_rows_of_runs_in_its_language(site: Site) -> None:
+    run, hub = await make_run(site), hub_of(site)
+    task = AddTask(name="tea", intention="Make tea.", manager=AgentId("ann"), group=(AgentId("ann"),))
+    await site.runtime.ask(run, task)
+    streams = {code: hub.watch(Subscription(runs={}, language=code)) for code in ("zh", "en", "zh-CN")}
+    for stream in streams.values():
+        await anext(stream)
+    await asyncio.sleep(0)  # what is there is known
+    await site.runtime.ask(run, PauseTeam())
+    reasons = {}
+    for code, stream in streams.items():
+        rows = [data for _, kind, data in parse(await anext(stream)) if kind == "runs"]
+        reasons[code] = rows[0][0]["reason"]
+        assert len(rows) == 1
+        await stream.aclose()
+    assert reasons == {"zh": "已被人暂停", "en": "paused by a person", "zh-CN": "已被人暂停"}
 
 
 async def test_watchers_come_back_at_different_times(site: Site) -> None:

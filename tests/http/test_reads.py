@@ -275,12 +275,14 @@ async def test_an_unknown_run_and_bad_cursors_are_refused(asker: Asker) -> None:
         assert (await asker.get(f"{asker.run}{path}{head + 1}", 404))["code"] == "no_such_version"
     assert f"1 to {head}, not {head + 1}." in str((await asker.get(f"{asker.run}?at={head + 1}", 404))["message"])
     wrong = await asker.get(f"{asker.run}?at=abc", 422)
-    assert str(wrong["message"]).startswith("'at' is not valid: Input should be a valid integer")
+    assert str(wrong["message"]).startswith("'at' is not valid: it is not a whole number.")
     blank = {"request": " \n"}
     for body in (blank, {"request": "count", "model": "nix"}, {"request": "count", "model": "nix:nix"}):
         answer = await asker.site.client.post("/api/runs", headers=asker.site.token, json=body)
         assert answer.status_code == 422
         assert ("greenroom models" in answer.json()["hint"]) is (body is not blank)
+    fork = await asker.site.client.post(f"{asker.run}/fork", headers=asker.site.token, json={"version": 1})
+    assert (fork.status_code, fork.json()["message"]) == (404, "No step had ended at version 1.")
     then = await asker.items(f"/events?at={head - 2}")
     assert [row["version"] for row in then][-1] == head - 2
     for path in ("/agents?limit=501", "/agents?limit=0", "/timeline?buckets=0", "/events?after=-1"):

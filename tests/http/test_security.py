@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
@@ -169,6 +170,29 @@ async def test_a_browser_writes_only_with_its_origin(site: Site) -> None:
     assert (await site.client.post("/api/nothing", json={}, headers=SAME)).status_code in (404, 405)
 
 
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ("{", 422, "'body' is not valid: it is not JSON (Expecting property name enclosed in double quotes)."),
+        ("[" * 5_000, 400, "The request cannot be read: its body is not JSON, or is nested too deeply."),
+        ('{"request": "x", "version": ' + "9" * 5_000 + "}", 400, "The request cannot be read"),
+        ('{"request": "x\\u0000"}', 422, "'request' is not valid: it has a NUL character."),
+        ('{"request": "x", "cost_limit": 1e-7}', 422, "'cost_limit' is not valid: it is less than 0.0001."),
+        ('{"request": "x", "cost_limit": NaN}', 422, "'cost_limit' is not valid: "),
+        ('{"request": "x", "nix": 1}', 422, "'nix' is not valid: there is no such field."),
+        ('{"question": 1}', 422, "'request' is not valid: it is missing. 'question' is not valid: it is not true"),
+    ],
+)
+async def test_a_body_that_cannot_be_used_is_refused_in_words(site: Site, body: str, status: int, message: str) -> None:
+    headers = {**site.token, "Content-Type": "application/json"}
+    answer = await site.client.post("/api/runs", headers=headers, content=body)
+    assert answer.status_code == status
+    assert answer.json()["message"].startswith(message)
+    chinese = await site.client.post("/api/runs", headers={**headers, "Accept-Language": "zh"}, content=body)
+    assert "。" in chinese.json()["message"]
+    assert not re.search(r"\bis\b", chinese.json()["message"])
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 async def test_only_json_is_taken(site: Site, kind: str) -> None:
     for method in ("POST", "PUT", "DELETE"):
@@ -183,6 +207,9 @@ async def test_other_methods_are_refused(site: Site, method: str) -> None:
     assert answer.status_code == 405
     head = await site.client.head("/api/runs", headers=site.token)
     assert (head.status_code, head.headers["allow"]) == (405, "GET")
+    for method_, path, message in (("PUT", "runs", "method."), ("GET", "nothing", "nothing at this address.")):
+        found = await site.client.request(method_, f"/api/{path}", headers=site.token, json={})
+        assert found.json()["message"].endswith(message)
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 

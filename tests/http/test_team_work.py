@@ -144,7 +144,9 @@ async def test_a_run_goes_on_with_one_answer_while_another_question_waits(
     (shop / ".greenroom" / "permissions").write_text("ask path shop/** write\n")
     script = [*writes("code-writer-1", "shop/tax.py", TAX), *writes("code-writer-2", "shop/discount.py", DISCOUNT)]
     async with open_desk(script, monkeypatch) as desk:
-        run = await desk.start(request="add tax", plan=PLAN, confirm_checks=True, allow_unverified=True)
+        shown = await desk.post("/plans", text=PLAN)
+        options = {"plan": shown["text"], "proposal": shown["id"], "confirm_checks": True, "allow_unverified": True}
+        run = await desk.start(request="add tax", **options)
         await desk.ask(run)
         await desk.rest(run)
         first, second = await desk.list_open(run)

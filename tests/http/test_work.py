@@ -101,6 +101,19 @@ async def test_of_two_answers_the_first_counts_and_the_other_is_told(
         assert (await desk.answer(item, 409))["code"] == "answered_elsewhere"
 
 
+async def test_a_question_of_an_agent_is_answered_once(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_desk(coder(call("ask_user", question="Which name?"), write_test()), monkeypatch) as desk:
+        run = await desk.start(request="add a test", allow_unverified=True)
+        item = await desk.ask(run)
+        assert (item["kind"], item["question"]) == ("question", "Which name?")
+        assert (await desk.answer(item, 409))["code"] == "no_words"
+        await desk.answer(item, text='{"name": "Empty"}')
+        late = await desk.answer(item, 409, text="Full")
+        assert late["message"] == 'A person on the page has already answered: {"name": "Empty"}.'
+        assert await desk.allow(run) is None
+        assert '{"name": "Empty"}' in str(desk.model.requests[1].messages)
+
+
 async def test_an_edit_that_needs_a_permission_shows_its_diff_and_its_rule(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +160,13 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
     async with open_desk(script, monkeypatch) as desk:
         run = await desk.start(request="add a test of the empty cart", confirm_checks=True)
         await asyncio.wait_for(gate.is_reached.wait(), 60)
+        await desk.post(f"/runs/{run}/pause")
+        why = {row["verb"]: row["why"] for row in (await desk.get(f"/runs/{run}"))["actions"]}
+        assert (why["pause"], why["resume"]) == ("The run is paused.", ""), "one of the two"
+        assert why["rewind"] == "The run is paused, but steps of it still run. Wait until they end."
+        await desk.post(f"/runs/{run}/resume")
+        why = {row["verb"]: row["why"] for row in (await desk.get(f"/runs/{run}"))["actions"]}
+        assert (why["pause"], why["resume"]) == ("", "The run works already.")
         await desk.post(f"/runs/{run}/pause", now=True)
         gate.is_open.set()
         await desk.rest(run)
@@ -167,7 +187,7 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert "Name it well." in str(desk.model.requests[-1].messages)
         detail = await desk.get(f"/runs/{run}")
         assert (detail["state"], detail["verdict"]) == ("finished", "verified")
-        for name, status in (("main", 409), ("-x", 422), ("a b", 422), (" ", 422)):
+        for name, status in (("main", 409), ("-x", 422), ("a b", 422), (" ", 422), ("\0", 422)):
             await desk.post(f"/runs/{run}/branch", status, branch=name)
         branched = await desk.post(f"/runs/{run}/branch", branch="empty-cart")
         assert branched["commit"] == git(shop, "rev-parse", "empty-cart")
@@ -185,6 +205,8 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         assert (await desk.get(f"/runs/{copy}"))["head"] == 11, "and one event says what it is a fork of"
         await desk.post(f"/runs/{copy}/cancel")
         assert (await desk.get(f"/runs/{copy}"))["state"] == "cancelled"
+        assert [row["id"] for row in (await desk.get("/runs", state="cancelled"))["items"]] == [copy]
+        assert (await desk.get("/runs", state="failed"))["items"] == []
         assert (await desk.post(f"/runs/{run}/rewind", 422))["code"] == "invalid_version"
         again = TeamId((await desk.post(f"/runs/{run}/rewind", version=paused["head"], message="Once more."))["run"])
         assert again not in (run, copy)
@@ -333,6 +355,9 @@ async def test_without_a_model_the_session_and_a_start_say_what_to_do(
         assert session["model_hint"].startswith("There is no key for 'openai'.")
         body = {"request": "add a test", "question": True}
         refused = await site.client.post("/api/runs", json=body, headers=site.token)
+        assert (refused.status_code, refused.json()["message"]) == (409, session["model_hint"])
+        body = {"request": "add a test", "model": "openai:gpt-5"}
+        refused = await site.client.post("/api/plans", json=body, headers=site.token)
         assert (refused.status_code, refused.json()["message"]) == (409, session["model_hint"])
 
 

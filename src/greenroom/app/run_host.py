@@ -224,17 +224,18 @@ async def list_refusals(app: AppContext, host: RunHost, team: TeamId) -> dict[st
     over, kit = "" if state.tasks else "over", state.team.kit
     is_paused = state.team.paused is not None or any(task.paused is not None for task in state.tasks.values())
     working = "runs" if holder is not None else ""
+    busy = working and ("pausing_now" if is_paused else "pause_first")
     codes = {
         "pause": over or ("paused" if is_paused else "" if working or is_waiting(state) else "stopped"),
         "resume": over or ("" if is_paused and holder else working or _refuse_start(state)),
         "cancel": over,
         "send": over,
         "fork": "",
-        "rewind": "program" if kit in REFUSING_FACTORIES else working and "pause_first",
+        "rewind": "program" if kit in REFUSING_FACTORIES else busy,
     }
     if kit in CHANGING_RUNS:
         waiting = "answer_first" if pending_approvals(state) else ""
-        codes |= await _refuse_change(app, state.team, working and "pause_first", waiting)
+        codes |= await _refuse_change(app, state.team, busy, waiting)
     else:
         codes |= dict.fromkeys(CHANGE_VERBS, "no_worktree")
     refusals = {verb: translate(f"actions.{code}") if code else "" for verb, code in codes.items()}

@@ -44,7 +44,7 @@ class ServerContext:
     reader: StateReader
     host: RunHost
     hub: EventHub
-    rows: OrderedDict[TeamId, tuple[object, Run]] = field(default_factory=OrderedDict)
+    rows: OrderedDict[tuple[TeamId, str], tuple[object, Run]] = field(default_factory=OrderedDict)
     costs: OrderedDict[TeamId, TeamCosts] = field(default_factory=OrderedDict)
     previews: OrderedDict[object, CallPreview] = field(default_factory=OrderedDict)
     planned: OrderedDict[str, Amounts] = field(default_factory=OrderedDict)  # what proposals took that have not begun

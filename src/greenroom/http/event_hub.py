@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from greenroom.app.context import AppContext
+from greenroom.app.messages import set_task_language
 from greenroom.app.runtime import Runtime
 from greenroom.core.base.errors import GreenroomError
 from greenroom.core.base.ids import TeamId
@@ -166,20 +167,20 @@ class EventHub:
         self._reader = reader
         self._app = app
         self._tails: dict[TeamId, RunTail] = {}
-        self._frames: deque[tuple[int, TeamId | None, bytes]] = deque(maxlen=MAX_FRAMES)
+        self._frames: deque[tuple[int, TeamId | None, str, bytes]] = deque(maxlen=MAX_FRAMES)
         self._number = 0
         self._inbox: int | None = None
         self._changed = asyncio.Event()
         self._pending: dict[TeamId, list[LiveText]] = {}
         self._begun: set[str] = set()
         self._held: dict[str, LiveText] = {}
-        self._watchers = 0
+        self._watchers = list[str]()  # their languages
         self._runs_task: asyncio.Task[None] | None = None
         self._is_closed = False
 
     async def watch(self, wanted: Subscription) -> AsyncGenerator[bytes, None]:
         """Yield frames of server-sent events until the watcher or the server ends."""
-        self._watchers += 1
+        self._watchers.append(wanted.language)
         if self._runs_task is None:
             self._runs_task = self._begin(self._follow_runs(), "runs")
         number, tails, cursors, tasks = self._number, list[RunTail](), dict[TeamId, int](), [self._runs_task]
@@ -189,13 +190,17 @@ class EventHub:
                 tails.append(tail)
                 tasks += [tail.task] if tail.task is not None else []
                 cursors[run] = tail.version if after is None else min(after, tail.version)
-            retry = RETRY_MS + self._watchers * RETRY_STEP_MS % RETRY_SPREAD_MS
+            retry = RETRY_MS + len(self._watchers) * RETRY_STEP_MS % RETRY_SPREAD_MS
             yield b"retry: %d\n" % retry + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
             while not self._is_closed and not any(task.done() for task in tasks):
                 changed, frames = self._changed, list[bytes]()
                 for tail in tails:
                     frames.append(await self._take_events(tail, cursors, wanted))
-                frames += [frame for at, run, frame in self._frames if at > number and (run is None or run in cursors)]
+                frames += [
+                    frame
+                    for at, run, language, frame in self._frames
+                    if at > number and (run is None or run in cursors) and language in ("", wanted.language)
+                ]
                 number = self._number
                 if data := b"".join(frames):
                     yield data
@@ -206,7 +211,7 @@ class EventHub:
             logging.getLogger(__name__).info("A watcher is sent away: %s", error)
             yield ENDED
         finally:
-            self._watchers -= 1
+            self._watchers.remove(wanted.language)
             for tail in tails:
                 self._leave_tail(tail)
             if not self._watchers and self._runs_task is not None:
@@ -283,10 +288,12 @@ class EventHub:
             await asyncio.sleep(RUNS_CHECK_S)
 
     async def _publish_runs(self, changed: Sequence[StreamInfo], waiting: Sequence[StreamInfo]) -> None:
-        rows = [await self.describe_run(info) for info in changed]
+        for language in set(self._watchers) if changed else ():
+            set_task_language(language)
+            rows = [await self.describe_run(info) for info in changed]
+            body = b",".join(row.model_dump_json().encode() for row in rows)
+            self._publish(None, "runs", b"[%b]" % body, language)
         inbox = sum([(await self.describe_run(info)).waits_for_me for info in waiting])
-        if rows:
-            self._publish(None, "runs", b"[%b]" % b",".join(row.model_dump_json().encode() for row in rows))
         if inbox != (self._inbox or 0):
             self._publish(None, "inbox", b'{"count":%d}' % inbox)
         self._inbox = inbox
@@ -344,9 +351,9 @@ class EventHub:
                 self._publish(run, "live", b"[%b]" % b",".join(piece.model_dump_json().encode() for piece in clean))
         self._pending.clear()
 
-    def _publish(self, run: TeamId | None, kind: str, data: bytes) -> None:
+    def _publish(self, run: TeamId | None, kind: str, data: bytes, language: str = "") -> None:
         self._number += 1
-        self._frames.append((self._number, run, _frame(kind, data)))
+        self._frames.append((self._number, run, language, _frame(kind, data)))
         self._notify()
 
     def _notify(self) -> None:

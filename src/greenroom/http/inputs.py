@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
-
-from greenroom.app.messages import translate
 
 REQUEST: Final = "add a JSON export, with tests"
 PLAN: Final = f"""request = "{REQUEST}"
@@ -22,17 +20,27 @@ writes = ["export.py"]
 def _refuse_blank(text: str) -> str:
     """Return a text that says something."""
     if not text.strip():
-        raise PydanticCustomError("blank", translate("server.blank"))
+        raise PydanticCustomError("blank", "it is empty")
     return text
 
 
+def _refuse_nul(value: object) -> object:
+    """Return a value that git and other programs can be given."""
+    if isinstance(value, str) and "\0" in value:
+        raise PydanticCustomError("nul", "it has a NUL character")
+    return value
+
+
 Words = Annotated[str, AfterValidator(_refuse_blank)]
+Dollars = Annotated[float | None, Field(ge=0.0001, le=10_000)]
+Seconds = Annotated[float | None, Field(ge=1, le=1_000_000)]
 
 
 class Input(BaseModel):
     """The base of what is taken. An unknown field is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    _without_nul = field_validator("*")(_refuse_nul)
 
 
 class RunInput(
@@ -53,8 +61,8 @@ class RunInput(
     allow_unverified: bool = False
     confirm_checks: str = Field("", max_length=64)
     proposal: str = Field("", max_length=64)
-    cost_limit: float | None = Field(None, gt=0, le=10_000)
-    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
+    cost_limit: Dollars = None
+    time_limit_s: Seconds = None
 
 
 class PlanInput(Input, json_schema_extra={"examples": [{"request": REQUEST}, {"text": PLAN}]}):
@@ -64,7 +72,7 @@ class PlanInput(Input, json_schema_extra={"examples": [{"request": REQUEST}, {"t
     text: str = Field("", max_length=200_000)
     model: str = Field("", max_length=200)
     proposal: str = Field("", max_length=64)
-    cost_limit: float | None = Field(None, gt=0, le=10_000)
+    cost_limit: Dollars = None
 
 
 class VerbInput(
@@ -85,8 +93,8 @@ class VerbInput(
     now: bool = False
     confirm_governing: bool = False
     force: bool = False
-    cost_limit: float | None = Field(None, gt=0, le=10_000)
-    time_limit_s: float | None = Field(None, gt=0, le=1_000_000)
+    cost_limit: Dollars = None
+    time_limit_s: Seconds = None
 
 
 class MessageInput(Input, json_schema_extra={"examples": [{"text": "Keep the old format too.", "to": "coder"}]}):

@@ -8,7 +8,7 @@ import fcntl
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.resources import files
@@ -19,6 +19,7 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from pydantic_core import ErrorDetails
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -49,8 +50,14 @@ LOGINS: Final = {
     },
 }
 NOT_NOW: Final = ("branch_exists", "folder_too_large", "no_model_found", "missing_key", "missing_stored_key")
-WRONG_BRANCH: Final = ("bad_branch_name", "full_ref_name")
-WRONG_MODEL: Final = ("unknown_provider", "name_without_provider", "propose_full_name", "no_model_name")
+WRONG_VALUE: Final = ("bad_branch_name", "full_ref_name", "price_unknown")
+WRONG_MODEL: Final = (
+    "unknown_provider",
+    "name_without_provider",
+    "propose_full_name",
+    "no_model_name",
+    "price_unknown",
+)
 """What a person's input causes, by the names of the faults. Those of `plan.` are wrong input too."""
 
 STATUS_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
@@ -252,7 +259,7 @@ def describe_error(error: Exception) -> tuple[int, Problem]:
             return 409, Problem(code="runs_elsewhere", message=str(error))
         case WorldFault() | ModelFault():
             room, _, name = error.code.partition(".")
-            is_wrong = room == "plan" or name in (*WRONG_BRANCH, *WRONG_MODEL)
+            is_wrong = room == "plan" or name in (*WRONG_VALUE, *WRONG_MODEL)
             status = 422 if is_wrong else 409 if name in NOT_NOW else 503
             hint = translate("server.see_models") if name in WRONG_MODEL else ""
             return status, Problem(code=error.code or "unavailable", message=str(error), hint=hint)
@@ -261,8 +268,8 @@ def describe_error(error: Exception) -> tuple[int, Problem]:
         case RequestValidationError():
             return 422, Problem(code="invalid", message=_describe_faults(error))
         case HTTPException():
-            code = STATUS_CODES.get(error.status_code, "refused")
-            return error.status_code, Problem(code=code, message=str(error.detail))
+            code = STATUS_CODES.get(error.status_code, "bad_request")
+            return error.status_code, Problem(code=code, message=translate(f"guard.{code}"))
         case _:
             return 500, Problem(code="internal", message=translate("server.internal_error"))
 
@@ -275,8 +282,12 @@ def _refusal_status(code: str) -> int:
 
 def _describe_faults(error: RequestValidationError) -> str:
     """Return where the input is wrong and why, without the input itself."""
-    faults = cast("list[dict[str, object]]", error.errors())
-    return " ".join(
-        translate("server.bad_field", name=cast("tuple[object, ...]", fault["loc"])[-1], why=fault["msg"])
-        for fault in faults[:5]
-    )
+    faults = cast("Sequence[ErrorDetails]", error.errors())
+    return " ".join(map(_describe_fault, faults[:5]))
+
+
+def _describe_fault(fault: ErrorDetails) -> str:
+    key = f"inputs.{fault['type']}"
+    why = translate(key, **fault.get("ctx", {}))
+    name = next(part for part in reversed(fault["loc"]) if isinstance(part, str))
+    return translate("server.bad_field", name=name, why=fault["msg"] if why == key else why)

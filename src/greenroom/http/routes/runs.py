@@ -144,8 +144,8 @@ async def read_stages(context: ServerContext, state: TeamState) -> list[stages.S
 async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
     """Return a run as a list shows it. A run with a damaged log has a row too."""
     run = TeamId(info.stream)
-    mark = (info.head.version, info.owner, context.host.is_hosting(run), current_language())
-    kept = context.rows.get(run)
+    key, mark = (run, current_language()), (info.head.version, info.owner, context.host.is_hosting(run))
+    kept = context.rows.get(key)
     if kept is not None and kept[0] == mark:
         return kept[1]
     try:
@@ -162,7 +162,7 @@ async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
             owner=info.owner,
             version=info.head.version,
         )
-    keep(context.rows, run, (mark, row), MAX_ROWS)
+    keep(context.rows, key, (mark, row), MAX_ROWS)
     return row
 
 

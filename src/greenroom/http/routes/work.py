@@ -62,9 +62,10 @@ from greenroom.app.teams.start import create_planned_run
 from greenroom.app.toolset.pipeline import CallPreview, preview_call
 from greenroom.app.toolset.policy import normalise_rule
 from greenroom.app.toolset.toolbox import Toolbox
+from greenroom.app.words import shorten
 from greenroom.core.base.amounts import NOTHING, Limits
 from greenroom.core.base.errors import GreenroomError, RefusedError, WorldFault, make_refusal
-from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, TeamId
+from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, StepId, TeamId
 from greenroom.core.base.records import evolve, to_full_dict
 from greenroom.core.ports.checks import Check
 from greenroom.core.rules.draft import CLIENT, SYSTEM
@@ -77,6 +78,7 @@ from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContex
 from greenroom.http.routes.changes import change_run
 from greenroom.http.routes.runs import find_info, list_letters, make_row
 from greenroom.http.state_reader import keep
+from greenroom.runs.verdict import SETTLE_CONFLICT
 from greenroom.runs.workspace import RunFlags
 from greenroom.teamwork.plan_text import render_plan_text
 
@@ -93,6 +95,8 @@ async def propose_plan(context: Context, body: inputs.PlanInput) -> schemas.Prop
     name = body.proposal if body.proposal in context.planned else secrets.token_urlsafe(16)
     caps = evolve(app.settings.limits, cost=body.cost_limit or app.settings.limits.cost)
     limits = caps.limits.minus(context.planned.get(name, NOTHING))
+    if body.model.strip():
+        app.get_model(body.model.strip())  # refuse before anything is planned
     analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=limits)
     if body.text:
         proposal = analyst.assess(make_parser(analyst)(body.text))
@@ -411,10 +415,14 @@ async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> Ref
         return make_refusal(code, translate(f"actions.{key}", item=item[:80]))
     who = {CLIENT: "who_page", SYSTEM: "who_none"}.get(found.by, "who_terminal" if found.by.startswith(CLIENT) else "")
     answer = found.reason if found.answer == "approved" and found.reason else translate(f"actions.{found.answer}")
-    if answer.startswith("{"):  # which version each file takes
-        answer = translate("actions.each_file")
+    state = await context.reader.read(run)
+    step = await context.reader.find_step(run, StepId(item.partition("?")[0]), state.version)
+    if answer.startswith("{") and step is not None and step.work.executor == SETTLE_CONFLICT:
+        answer = translate("actions.each_file")  # not the JSON that says which version each file takes
     name = translate(f"actions.{who}") if who else found.by
-    return make_refusal("answered_elsewhere", translate("actions.answered_first", who=name, answer=answer.rstrip(".")))
+    return make_refusal(
+        "answered_elsewhere", translate("actions.answered_first", who=name, answer=shorten(answer).rstrip("."))
+    )
 
 
 RunVerb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch", "discard", "undo"]
@@ -437,7 +445,13 @@ async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: inputs.V
             message = translate(f"actions.{'cancelled' if is_ended else 'cancelling'}")
             return schemas.VerbResult(done=is_ended, message=message)
         case "fork":
-            new = await context.runtime.fork(run, body.version)
+            try:
+                new = await context.runtime.fork(run, body.version)
+            except RefusedError as refusal:
+                if refusal.rejection.code != "no_team":
+                    raise
+                why = translate("actions.no_earlier_step", version=body.version)
+                raise make_refusal("no_such_step", why) from None
             origin = (await context.runtime.state(new)).team.origin
             kept = origin.version if origin is not None else 0
             message = translate("actions.forked", run=new, version=kept)
