@@ -398,12 +398,12 @@ async def _make_decision(
         text = "drop" if kind == "conflict" else f"no: {text}" if text not in ("", "no") else "no"
     elif kind in ("plan", "confirmation"):
         text = text or "yes"
-    if kind == "conflict":
-        try:
+    try:
+        if kind == "conflict":
             await check_conflict_answer(context.app.blob, state, approval, text)
-        except RefusedError as refusal:  # its hint says what to type in a terminal
-            raise make_refusal(refusal.rejection.code, refusal.why) from None
-    return make_answer(state, approval, text)
+        return make_answer(state, approval, text)
+    except RefusedError as refusal:  # its hint says what to type in a terminal
+        raise make_refusal(refusal.rejection.code, refusal.why) from None
 
 
 async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> RefusedError:
