@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from greenroom.testing.demo_run import REQUEST
+from greenroom.testing.demo_run import REQUEST, ScriptedTurn
 from tests.page.conftest import OpenPage
 from tests.page.playground import Playground, open_playground
 
@@ -128,3 +128,19 @@ def test_a_key_that_is_held_answers_one_card(playground: Playground, open_page: 
     playground.provider.set_pace(0.0)
     for run in runs:
         playground.wait_for_state(run, "finished", "failed")
+
+
+def test_a_change_that_breaks_a_check_says_so_before_it_is_applied(playground: Playground, open_page: OpenPage) -> None:
+    broken = {"search": "writerows(rows)", "replace": "writerows(rows[1:])"}
+    playground.provider.script = (
+        ScriptedTurn("", "patch", {"file": "export.py", "edits": [broken]}),
+        ScriptedTurn("", "finish", {"status": "done", "summary": "Done."}),
+    )
+    run = str(playground.ask("/runs", request="write no head")["id"])
+    playground.wait_for_state(run, "failed")
+    page = open_page(playground, f"/runs/{run}/changes")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Apply")
+    expect(dialog).to_contain_text("A check that passed before fails now.")
+    dialog.get_by_role("button", name="Back").click()
+    playground.provider.script = ()

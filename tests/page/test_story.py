@@ -75,6 +75,8 @@ def settle_conflict(page: Page) -> None:
     expect(panes.nth(1)).to_contain_text("csv.writer(out).writerows(rows)")
     expect(panes.nth(2)).to_contain_text("from to_xml import to_xml")
     page.get_by_role("button", name="Accept the proposal").click()
+    expect(page.locator(".conflict").first).to_contain_text("Decided by a person.")
+    expect(page.locator(".conflict").first).not_to_contain_text("chose")
 
 
 def header(page: Page) -> Locator:

@@ -334,6 +334,7 @@ async def test_tests_that_are_new_are_put_off_and_loaded_by_the_next_process(tmp
     play = await Queue.make(tmp_path, ["bad", "good"], max_rounds=0)
     await play.run()
     assert (play.merged, set(play.queue.put_off)) == (["1", "2"], {("fake", "1.txt")})
+    assert any("although checks fail" in str(result.get("output")) for result in play.results)
     put_off, play.queue.put_off = play.queue.put_off, frozenset()
     play.queue.load([cast("Step", SimpleNamespace(result=result)) for result in play.results])
     assert play.queue.put_off == put_off

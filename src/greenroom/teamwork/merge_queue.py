@@ -361,7 +361,8 @@ class MergeTool(CardedTool):
             queue.put_off |= judged.failures
             facts = {**facts, PUT_OFF_KEY: [*_read_pairs(facts), *_list_pairs(judged.failures)]}
         move = {THREAD_KEY: MAIN_THREAD, COMMIT_KEY: merged.commit, SECONDS_KEY: round(time.monotonic() - began, 3)}
-        return _end({"output": "Checked.", **facts}, _queue_move(step, move))
+        said = "Merged, although checks fail: the end of the run judges them." if judged.failures else "Checked."
+        return _end({"output": said, **facts}, _queue_move(step, move))
 
     async def _judge(self, context: StepContext, merged: StepCommit, main: str) -> tuple[Judgement, Data]:
         """Judge the entry together with those behind it, and find the first one that is guilty.

@@ -25,6 +25,7 @@ from greenroom.app.conversation.start import (
     ASSISTANT,
     FIRST_TASK_ID,
     create_single_task_team,
+    make_question_task,
     select_participants,
 )
 from greenroom.app.lookup import TaskReference
@@ -364,3 +365,10 @@ def test_without_tools_nobody_has_any() -> None:
     cast = select_participants(OTHERS["cleo"], {}, settled, tools=False)
     ((_, spec),) = cast.members
     assert (spec.tools, spec.groups) == ((), ())
+
+
+def test_a_name_that_is_cut_off_says_so() -> None:
+    long = "add a JSON lines export and an XML export,\nwith tests and docs"
+    task = make_question_task(long, select_participants(ASSISTANT, {}, str))
+    assert task.name == "add a JSON lines export and an XML export, with tests and d…"
+    assert task.intention == long

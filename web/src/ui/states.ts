@@ -29,15 +29,17 @@ export const signOf = (state: string): readonly [string, Tone] => SIGNS[state] ?
 const colours = new Map<string, number>();
 const COLOURS = 12;
 
-/** The same agent has the same colour everywhere: by its name, or the next that is free. */
+/** The same agent has the same colour everywhere: by its name, or the next one of those that are used least. */
 export function agentClass(agent: string): string {
   const known = colours.get(agent);
   if (known !== undefined) return `agent-${known}`;
   let hash = 7;
   for (const char of agent) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
-  const taken = new Set(colours.values());
+  const uses = new Array<number>(COLOURS).fill(0);
+  for (const used of colours.values()) uses[used] = (uses[used] ?? 0) + 1;
+  const least = Math.min(...uses);
   let colour = hash % COLOURS;
-  for (let tries = 0; taken.has(colour) && tries < COLOURS; tries++) colour = (colour + 1) % COLOURS;
+  while (uses[colour] !== least) colour = (colour + 1) % COLOURS;
   colours.set(agent, colour);
   return `agent-${colour}`;
 }

@@ -10,6 +10,7 @@ from greenroom.app.cost import MILLIONTHS_PER_DOLLAR
 from greenroom.app.runtime import Runtime
 from greenroom.app.settings.schema import AgentDefaults
 from greenroom.app.team_host import TeamHost
+from greenroom.app.words import shorten
 from greenroom.core.base.amounts import Limits
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.ids import AgentId, TaskId, TeamId, task_id
@@ -224,16 +225,17 @@ def label_attachments(text: str, typed: str, media: tuple[StoredMedia, ...] = ()
 
 def make_question_task(typed: str, participants: Participants) -> AddTask:
     """Make the task of a question or run."""
-    return _make_task(_shorten_name(typed) or "question", typed, participants)
+    return _make_task(shorten_name(typed) or "question", typed, participants)
 
 
 def make_chat_task(typed: str, participants: Participants) -> AddTask:
     """Make the task of a chat, which stays open."""
-    return _make_task(f"Chat: {_shorten_name(typed)}", "Talk with a person.", participants)
+    return _make_task(f"Chat: {shorten_name(typed)}", "Talk with a person.", participants)
 
 
-def _shorten_name(text: str) -> str:
-    return " ".join(text.split())[:MAX_NAME_CHARS]
+def shorten_name(text: str) -> str:
+    """Return what a person typed as the name of a task."""
+    return shorten(text, MAX_NAME_CHARS)
 
 
 def _make_task(name: str, intention: str, participants: Participants) -> AddTask:

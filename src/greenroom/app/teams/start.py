@@ -14,7 +14,7 @@ from greenroom.app.agents.coder import PACK, build_coder
 from greenroom.app.clock import SystemClock
 from greenroom.app.context import AppContext
 from greenroom.app.conversation.capability_names import TEAM_RUN
-from greenroom.app.conversation.start import MAX_NAME_CHARS, read_model_name, refuse_unpriced, replace_model
+from greenroom.app.conversation.start import read_model_name, refuse_unpriced, replace_model, shorten_name
 from greenroom.app.messages import translate
 from greenroom.app.runs.capabilities import require_delivery
 from greenroom.app.runs.checks import read_worktree_setup
@@ -226,9 +226,8 @@ async def create_team_run(
     by_profile = Counter(subtask.agent for subtask in plan.subtasks)
     splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
     stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, confirms=confirms, wanted=wanted)
-    name = " ".join(plan.request.split())[:MAX_NAME_CHARS]
     services = tuple(AgentId(spec.name) for spec in SYSTEM_AGENTS if spec.tools)
-    task = AddTask(name=name, intention=plan.request, manager=LEAD, group=(*services, *MERGERS), stages=(stage,))
+    task = AddTask(name=shorten_name(plan.request), intention=plan.request, manager=LEAD, group=(*services, *MERGERS), stages=(stage,))
     return await runtime.create(
         TEAM_RUN,
         members,

@@ -3,7 +3,7 @@ import { useTranslation } from 'react-i18next';
 import { ProblemError } from '../../api/client';
 import { useRun, useVerb } from '../../api/queries';
 import type { Action, Change, Verb, VerbInput } from '../../api/types';
-import { Button, Dialog, Loaded, Problem, Sentence } from '../../ui';
+import { Button, Dialog, Loaded, Problem, Sentence, StateSign } from '../../ui';
 import { useOff } from '../run/past';
 
 /** What a person adds to do it all the same, by the reason of the refusal. */
@@ -68,6 +68,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
               <Confirm
                 action={asked}
                 says={say(asked)}
+                warning={asked.verb === 'apply' && change.verdict === 'failed' ? t('changes.says.failed') : ''}
                 error={verb.error}
                 isBusy={verb.isPending}
                 onClose={() => {
@@ -87,6 +88,7 @@ export function Actions({ run, change }: { run: string; change: Change }) {
 interface ConfirmProps {
   action: Action;
   says: string;
+  warning: string;
   error: unknown;
   isBusy: boolean;
   onClose: () => void;
@@ -94,13 +96,13 @@ interface ConfirmProps {
 }
 
 /** Says what will happen, takes what the verb needs, and asks once more when the change configures agents. */
-function Confirm({ action, says, error, isBusy, onClose, onYes }: ConfirmProps) {
+function Confirm({ action, says, warning, error, isBusy, onClose, onYes }: ConfirmProps) {
   const { t } = useTranslation();
   const [text, setText] = useState('');
   const insist = error instanceof ProblemError ? INSIST[error.problem.code] : undefined;
   const governs = insist?.confirm_governing === true;
   const takes = action.verb === 'branch' ? 'branch' : action.verb === 'apply' ? 'message' : null;
-  const isDanger = action.verb === 'discard' || governs;
+  const isDanger = action.verb === 'discard' || governs || warning !== '';
   return (
     <Dialog title={t(`verb.${action.verb}`)} onClose={onClose}>
       <form
@@ -113,6 +115,11 @@ function Confirm({ action, says, error, isBusy, onClose, onYes }: ConfirmProps) 
         <p>
           <Sentence text={says} />
         </p>
+        {warning && (
+          <p>
+            <StateSign state="failed" /> {warning}
+          </p>
+        )}
         {takes && (
           <label className="stack-tight">
             {t(`need.${takes}`)}

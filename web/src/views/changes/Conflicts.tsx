@@ -81,7 +81,7 @@ function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
         {!isListed && <State conflict={conflict} />}
       </div>
       <p>
-        <strong>{rung}</strong> <Sentence text={conflict.why} />
+        <strong>{rung}</strong> {conflict.rung !== 'person' && <Sentence text={conflict.why} />}
       </p>
       {conflict.dropped.length > 0 && (
         <div className="problem">
@@ -112,7 +112,8 @@ function Panes({ conflict }: { conflict: Conflict }) {
     result: t(conflict.approval ? 'changes.proposal' : 'changes.result'),
   };
   const panes = (['left', 'base', 'right', ...(conflict.result ? ['result'] : [])] as PaneName[]).map((name) => ({ value: name, label: names[name] }));
-  const pane = (name: PaneName, against: string) => <Pane key={name} title={names[name]} text={conflict[name]} against={against} isShown={name === shown} isWide={name === 'result'} />;
+  const near = useMemo(() => Math.min(...newLines(conflict.base, conflict.left), ...newLines(conflict.base, conflict.right)), [conflict.base, conflict.left, conflict.right]);
+  const pane = (name: PaneName, against: string) => <Pane key={name} title={names[name]} text={conflict[name]} against={against} near={near} isShown={name === shown} isWide={name === 'result'} />;
   return (
     <>
       <div className="panes-switch">
@@ -128,12 +129,12 @@ function Panes({ conflict }: { conflict: Conflict }) {
   );
 }
 
-/** One version of the file; the lines that the base does not have are marked. */
-function Pane({ title, text, against, isShown, isWide }: { title: string; text: string; against: string; isShown: boolean; isWide: boolean }) {
+/** One version of the file; the lines that the base does not have are marked. It begins near the first line that changed. */
+function Pane({ title, text, against, near, isShown, isWide }: { title: string; text: string; against: string; near: number; isShown: boolean; isWide: boolean }) {
   const { t } = useTranslation();
   const lines = useMemo(() => (text ? text.replace(/\n$/, '').split('\n') : []), [text]);
   const fresh = useMemo(() => (text === against ? new Set<number>() : newLines(against, text)), [against, text]);
-  const first = fresh.size ? Math.min(...fresh) : 0;
+  const first = fresh.size ? Math.min(...fresh) : near;
   const scrollTo = (node: HTMLElement | null) => {
     if (node?.parentElement) node.parentElement.scrollTop = Math.max(0, node.offsetTop - node.parentElement.offsetTop - 60);
   };
@@ -143,7 +144,7 @@ function Pane({ title, text, against, isShown, isWide }: { title: string; text: 
       <div className="pane-text" role="region" aria-label={title} tabIndex={0}>
         {lines.length === 0 && <span className="soft pane-none">{t('changes.noFile')}</span>}
         {lines.slice(0, MAX_PANE_LINES).map((line, index): ReactNode => (
-          <div key={index} ref={fresh.size && index === first ? scrollTo : undefined} className={`pane-line ${fresh.has(index) ? 'diff-added' : ''}`}>
+          <div key={index} ref={index === first ? scrollTo : undefined} className={`pane-line ${fresh.has(index) ? 'diff-added' : ''}`}>
             <span className="diff-number">{index + 1}</span>
             <span className="diff-text">{reveal(line) || ' '}</span>
           </div>

@@ -4,6 +4,7 @@ import 'uplot/dist/uPlot.min.css';
 import { useFormat } from '../../state/format';
 import { colourOf, useSystemDark } from '../../state/media';
 import { theme } from '../../state/setting';
+import { agentClass } from '../../ui';
 import { stack, type Measure, type Series } from './series';
 
 interface ChartProps {
@@ -26,6 +27,7 @@ export function Chart({ times, series, limit, measure, label }: ChartProps) {
     const node = host.current;
     if (!node || times.length === 0) return;
     const colour = (name: string) => colourOf(node, name);
+    const filled = (index: number) => colour(`--${agentClass(series[index]?.name ?? '')}`);
     const show = (value: number) => (measure === 'cost' ? format.exactly(value) : format.compact(value));
     const sums = stack(series);
     const tallest = Math.max(...(sums.at(-1) ?? []));
@@ -46,7 +48,7 @@ export function Chart({ times, series, limit, measure, label }: ChartProps) {
         ],
         series: [
           {},
-          ...order.map((index) => ({ stroke: colour(`--agent-${index % 12}`), fill: colour(`--agent-${index % 12}`), width: 1, points: { show: false }, paths: uPlot.paths.stepped?.({ align: 1 }) })),
+          ...order.map((index) => ({ stroke: filled(index), fill: filled(index), width: 1, points: { show: false }, paths: uPlot.paths.stepped?.({ align: 1 }) })),
           ...cap.map(() => ({ stroke: colour('--bad'), width: 2, dash: [6, 4], points: { show: false } })),
         ],
       },

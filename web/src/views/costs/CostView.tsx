@@ -2,7 +2,7 @@ import { lazy, Suspense, useMemo, useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import type { Costs, CostRow } from '../../api/types';
 import { useFormat } from '../../state/format';
-import { Button, Empty, Money, Skeleton, Switch } from '../../ui';
+import { agentClass, Button, Empty, Money, Skeleton, Switch } from '../../ui';
 import { listSeries, type Measure } from './series';
 import './costs.css';
 
@@ -27,7 +27,7 @@ export function CostView({ costs, groups, by, onBy, nameOf = (name) => name }: C
   const format = useFormat();
   const [measure, setMeasure] = useState<Measure>('cost');
   const { times, series } = useMemo(() => listSeries(costs, measure), [costs, measure]);
-  const colours = useMemo(() => new Map(series.map((item, index) => [item.name, index % 12])), [series]);
+  const named = useMemo(() => new Set(series.map((item) => item.name)), [series]);
   if (!costs.rows.length) return <Empty title={t('costs.empty')} text={t('costs.emptyText')} />;
   const limit = measure === 'cost' ? costs.cost_limit : null;
   return (
@@ -54,14 +54,14 @@ export function CostView({ costs, groups, by, onBy, nameOf = (name) => name }: C
           <Chart times={times} series={series} limit={limit} measure={measure} label={t('costs.chart')} />
         </Suspense>
       )}
-      <CostTable costs={costs} nameOf={nameOf} colours={colours} head={groups.find((group) => group.value === by)?.label ?? ''} />
+      <CostTable costs={costs} nameOf={nameOf} named={named} head={groups.find((group) => group.value === by)?.label ?? ''} />
     </div>
   );
 }
 
 const toTsv = (rows: readonly (readonly (string | number)[])[]) => rows.map((row) => row.map((cell) => String(cell).replace(/[\t\n\r]+/g, ' ')).join('\t')).join('\n');
 
-function CostTable({ costs, nameOf, colours, head }: { costs: Costs; nameOf: (name: string) => string; colours: ReadonlyMap<string, number>; head: string }) {
+function CostTable({ costs, nameOf, named, head }: { costs: Costs; nameOf: (name: string) => string; named: ReadonlySet<string>; head: string }) {
   const { t } = useTranslation();
   const format = useFormat();
   const [copied, setCopied] = useState<'' | 'done' | 'failed'>('');
@@ -79,7 +79,7 @@ function CostTable({ costs, nameOf, colours, head }: { costs: Costs; nameOf: (na
     <tr key={row.name}>
       <th scope="row">
         <span className="row">
-          <i className={`dot agent-${colours.get(row.name) ?? colours.get('') ?? 0}`} /> <span className="item-text">{nameOf(row.name)}</span>
+          <i className={`dot ${agentClass(named.has(row.name) ? row.name : '')}`} /> <span className="item-text">{nameOf(row.name)}</span>
         </span>
       </th>
       <td className="right num" data-label={columns[1]}>{format.number(row.calls)}</td>
