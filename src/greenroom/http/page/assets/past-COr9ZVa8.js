@@ -1,1 +1,0 @@
-import{d as e}from"./format-C1UW--EB.js";import{n as t}from"./stream-Ci5TcSL6.js";import{nt as n}from"./ui-CHk__r_P.js";function r(){let{t}=e();return n().at===null?``:t(`run.pastWhy`)}function i(){let{t:n}=e(),i=r(),{state:a}=t();return i||(a===`lost`?n(`ui.unreachable`):``)}export{r as n,i as t};
