@@ -227,7 +227,13 @@ async def create_team_run(
     splits = splits and by_profile[ARCHITECT] > 0 and by_profile[CODE_WRITER] == 1
     stage = build_stage(plan, agents, splits=splits, setup=setup, strategy=strategy, confirms=confirms, wanted=wanted)
     services = tuple(AgentId(spec.name) for spec in SYSTEM_AGENTS if spec.tools)
-    task = AddTask(name=shorten_name(plan.request), intention=plan.request, manager=LEAD, group=(*services, *MERGERS), stages=(stage,))
+    task = AddTask(
+        name=shorten_name(plan.request),
+        intention=plan.request,
+        manager=LEAD,
+        group=(*services, *MERGERS),
+        stages=(stage,),
+    )
     return await runtime.create(
         TEAM_RUN,
         members,
