@@ -5,10 +5,11 @@ import { setParam, useAddress } from '../../state/url';
 import { Empty, Sentence, StateSign, Switch } from '../../ui';
 import { newLines } from '../../ui/diff/parse';
 import { reveal } from '../../ui/reveal';
-import { Settle } from './Settle';
+import { Settle, type Choices } from './Settle';
 
 const MAX_PANE_LINES = 3_000;
 const RUNGS = ['git', 'structure', 'strategy', 'model', 'person', 'author'];
+const NO_CHOICES: Choices = new Map();
 const SIGN: Record<string, string> = { resolved: 'finished', mended: 'finished', proposed: 'waiting', open: 'waiting', 'sent back': 'running', 'left out': 'skipped' };
 
 const keyOf = (conflict: Conflict) => conflict.id || `${conflict.path} ${conflict.left_subtask} ${conflict.right_subtask}`;
@@ -18,6 +19,7 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
   const { t } = useTranslation();
   const { params } = useAddress();
   const [said, setSaid] = useState<ReadonlyMap<string, Said>>(new Map());
+  const [choices, setChoices] = useState<ReadonlyMap<string, Choices>>(new Map()); // by question: another file of it is another look at the same answer
   const order = useRef(new Map<string, number>()); // what waited when it was first seen stays on top, and what was shown stays shown
   const first = useRef('');
   for (const item of [...conflicts].sort((left, right) => Number(right.approval !== '') - Number(left.approval !== ''))) if (!order.current.has(keyOf(item))) order.current.set(keyOf(item), order.current.size);
@@ -42,6 +44,8 @@ export function Conflicts({ run, conflicts }: { run: string; conflicts: Conflict
       )}
       <One key={keyOf(chosen)} run={run} conflict={chosen} isListed={sorted.length > 1} siblings={conflicts.filter((item) => chosen.approval && item.approval === chosen.approval)}
         said={said.get(keyOf(chosen))}
+        choices={choices.get(chosen.approval) ?? NO_CHOICES}
+        onChoices={(next) => setChoices((before) => new Map([...before, [chosen.approval, next]]))}
         onSaid={(text) => setSaid((before) => new Map([...before, ...conflicts.filter((item) => item.approval === chosen.approval).map((item) => [keyOf(item), { approval: item.approval, text }] as const)]))}
       />
     </div>
@@ -66,10 +70,12 @@ interface OneProps {
   siblings: Conflict[];
   isListed: boolean;
   said: Said | undefined;
+  choices: Choices;
+  onChoices: (choices: Choices) => void;
   onSaid: (text: string) => void;
 }
 
-function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
+function One({ run, conflict, siblings, isListed, said, choices, onChoices, onSaid }: OneProps) {
   const { t } = useTranslation();
   const isAgain = said !== undefined && conflict.approval !== '' && said.approval !== conflict.approval;
   const isOpen = conflict.approval !== '' || conflict.state === 'open' || conflict.state === 'proposed';
@@ -94,7 +100,7 @@ function One({ run, conflict, siblings, isListed, said, onSaid }: OneProps) {
           {t('changes.asksAgain')}
         </p>
       )}
-      {said && !isAgain ? <p role="status">{said.text || t('inbox.answered')}</p> : conflict.approval && <Settle key={conflict.approval} run={run} conflicts={siblings} shown={conflict} onSaid={onSaid} />}
+      {said && !isAgain ? <p role="status">{said.text || t('inbox.answered')}</p> : conflict.approval && <Settle key={conflict.approval} run={run} conflicts={siblings} shown={conflict} choices={choices} onChoices={onChoices} onSaid={onSaid} />}
       {(conflict.base || conflict.left || conflict.right || conflict.result) && <Panes conflict={conflict} />}
     </section>
   );

@@ -9,12 +9,12 @@ import { inWords } from './answer';
 import { useOff } from '../run/past';
 
 type Choice = { word: 'accept' | 'left' | 'right' } | { text: string };
+export type Choices = ReadonlyMap<string, Choice>; // by path
 
 /** Decide what becomes of the files of one request. The answer goes out once each of them has a choice. */
-export function Settle({ run, conflicts, shown, onSaid }: { run: string; conflicts: Conflict[]; shown: Conflict; onSaid: (text: string) => void }) {
+export function Settle({ run, conflicts, shown, choices, onChoices, onSaid }: { run: string; conflicts: Conflict[]; shown: Conflict; choices: Choices; onChoices: (choices: Choices) => void; onSaid: (text: string) => void }) {
   const { t } = useTranslation();
   const past = useOff();
-  const [choices, setChoices] = useState<ReadonlyMap<string, Choice>>(new Map());
   const [mode, setMode] = useState<'' | 'text' | 'back' | 'drop'>('');
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
@@ -34,9 +34,10 @@ export function Settle({ run, conflicts, shown, onSaid }: { run: string; conflic
   };
   const choose = (choice: Choice) => {
     const next = new Map([...choices, [shown.path, choice]]);
-    setChoices(next);
-    setMode('');
-    if (open.every((item) => next.has(item.path))) send(settlement(next));
+    const isWhole = open.every((item) => next.has(item.path));
+    onChoices(next);
+    if (!isWhole || 'word' in choice) setMode(''); // a text that is refused stays to be mended
+    if (isWhole) send(settlement(next));
   };
   const missing = open.filter((item) => !choices.has(item.path)).map((item) => item.path);
   const isOff = past !== '' || isBusy;
@@ -89,7 +90,7 @@ export function Settle({ run, conflicts, shown, onSaid }: { run: string; conflic
 const isWord = (choice: Choice | undefined, word: string) => choice !== undefined && 'word' in choice && choice.word === word;
 
 /** The answer for all files: a word or a whole text for each. */
-function settlement(chosen: ReadonlyMap<string, Choice>): string {
+function settlement(chosen: Choices): string {
   const choices: Record<string, string> = {};
   const texts: Record<string, string> = {};
   for (const [path, choice] of chosen) {
