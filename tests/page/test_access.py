@@ -134,6 +134,31 @@ def test_on_a_phone_what_waits_is_read_and_allowed_with_a_thumb(
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
 
 
+def test_on_a_phone_nothing_is_cut_off_or_without_meaning(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/plan", width=390, height=844, touch=True)
+    more = page.locator(".run-header").get_by_role("link", name="and 1 more")
+    expect(more).to_be_visible()
+    edges = [page.locator(".run-header .waits").bounding_box(), more.bounding_box()]
+    assert all(box is not None and box["x"] + box["width"] <= 390 for box in edges)
+    stages = page.get_by_role("region", name="Stages of the plan")
+    expect(stages).to_contain_text(re.compile(r"\$0\.\d"))
+    expect(stages).not_to_contain_text("$0.00")  # nothing is known yet of what waits
+    live = page.get_by_role("button", name="live", exact=True).bounding_box()
+    assert live is not None
+    assert live["x"] + live["width"] >= 370
+    page.goto(f"{playground.base_url}/runs/{run}/log")
+    tab = page.locator(".run-tabs").get_by_role("link", name="Log", exact=True)
+    expect(tab).to_have_attribute("aria-current", "page")
+    page.wait_for_function("document.querySelector('.run-tabs [aria-current]').getBoundingClientRect().right <= 360")
+    page.goto(playground.base_url)
+    expect(page.get_by_text(str(playground.root), exact=True)).to_be_visible()
+    folder = page.get_by_text(str(playground.root), exact=True)
+    assert folder.evaluate("node => node.getBoundingClientRect().width") > 200
+    expect(page.locator("a.run-row").first).to_contain_text("$0.")
+
+
 def press_until(page: Page, key: str, name: str, times: int = 40) -> None:
     """Press a key until what has this name has the focus."""
     for _ in range(times):

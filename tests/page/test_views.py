@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from greenroom.testing.demo_team import REQUEST, SPECIALISTS
 from tests.page.conftest import OpenPage
@@ -117,6 +118,43 @@ def test_the_plan_is_a_graph_and_a_gantt_with_one_selection(
     expect(inspector).to_contain_text("You are")
     page.keyboard.press("Escape")
     expect(inspector).to_have_count(0)
+    choose(page, "Graph")
+    for title in page.locator(".node-name").all():  # what tells two subtasks apart is at the end of their names
+        assert title.evaluate("node => node.scrollHeight <= node.clientHeight + 1"), title.inner_text()
+    expect(page.locator(".graph")).not_to_contain_text("Press enter")  # English in every language, and not true
+
+
+def test_back_and_forward_restore_the_tab_the_selection_and_the_version(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/plan")
+    inspector = page.get_by_role("complementary", name="Selection")
+    band = page.get_by_role("status").filter(has_text="You see version")
+    page.locator(".react-flow__node").filter(has_text="architect-1").click()
+    expect(inspector).to_contain_text("architect-1")
+    page.get_by_role("link", name="Log", exact=True).click()
+    rows_of(page, "Log").filter(has_text="SubtaskEnded").first.click()
+    page.get_by_role("button", name=re.compile("^See the run at version")).click()
+    expect(band).to_be_visible()
+    seen = page.url
+    page.get_by_role("link", name="Agents", exact=True).last.click()
+    expect(page.locator(".member-row").nth(1)).to_be_visible()
+    page.go_back()
+    expect(page).to_have_url(seen)
+    expect(band).to_be_visible()
+    page.go_back()
+    expect(band).to_have_count(0)
+    expect(page.get_by_role("link", name="Log", exact=True)).to_have_attribute("aria-current", "page")
+    page.go_back()
+    expect(page.get_by_role("link", name="Plan", exact=True)).to_have_attribute("aria-current", "page")
+    expect(inspector).to_contain_text("architect-1")
+    page.go_back()
+    expect(inspector).to_have_count(0)
+    for _ in range(3):
+        page.go_forward()
+    expect(page).to_have_url(seen)
+    expect(band).to_be_visible()
+    expect(inspector).to_contain_text("architect-1")
 
 
 @pytest.mark.req("RC-118", "MAS-263")
@@ -176,6 +214,43 @@ def test_the_changes_of_an_open_run_have_a_diff_and_a_conflict(
     expect(page.get_by_role("group", name="Decide this conflict").get_by_role("button")).to_have_count(6)
 
 
+def test_two_conflicts_of_one_question_are_answered_together_and_asked_about_again(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, f"/runs/{run}/changes?view=conflicts", expected="status of 4(09|22)")
+    settle = page.get_by_role("group", name="Decide this conflict")
+    settle.get_by_role("button", name="Write it yourself…").click()
+    settle.get_by_role("textbox").fill("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    settle.get_by_role("button", name="Use this text").click()
+    expect(settle.get_by_role("alert")).to_contain_text("still has conflict markers")
+    expect(settle.get_by_role("textbox")).to_have_value(re.compile("<<<<<<< ours"))
+    answers = list[str]()
+
+    def double(route: Route) -> None:
+        page_of = route.fetch().json()
+        asked = next(item for item in page_of["items"] if item["approval"])
+        page_of["items"].append({**asked, "id": "second", "path": "second.py"})
+        for item in page_of["items"]:
+            item["approval"] = item["approval"] and f"again-{len(answers)}"
+        route.fulfill(json=page_of)
+
+    def take(route: Route) -> None:
+        answers.append(json.loads(route.request.post_data or "")["text"])
+        route.fulfill(json={"done": True, "message": "It goes on.", "hint": "", "clashes": [], "run": None})
+
+    page.route("**/conflicts*", double)
+    page.route("**/inbox/again-*", take)
+    page.reload()
+    settle.get_by_role("button", name="Accept the proposal").click()
+    expect(settle.get_by_role("status")).to_contain_text("second.py")
+    assert not answers
+    page.get_by_role("button", name=re.compile("^second.py")).click()
+    settle.get_by_role("button", name=re.compile("^Take left")).click()
+    expect(page.get_by_text("Your last answer did not settle this file").first).to_be_visible()
+    expect(settle.get_by_role("button", name="Accept the proposal")).to_be_enabled()
+    assert json.loads(answers[0])["choices"] == {"export.py": "accept", "second.py": "left"}
+
+
 @pytest.mark.req("MAS-263", "RC-118")
 def test_an_agent_shows_its_rights_and_its_steps_and_can_be_talked_to(
     playground: Playground, run: str, open_page: OpenPage
@@ -220,6 +295,7 @@ def test_the_inbox_is_used_with_keys(playground: Playground, run: str, open_page
     assert run
     cards = page.get_by_role("article")
     expect(cards).to_have_count(2)
+    expect(page).to_have_title("(2) Inbox · Greenroom")
     kinds = [cards.nth(place).get_attribute("aria-label") for place in range(2)]
     assert sorted(map(str, kinds)) == ["Conflict", "Permission"]
     for key in ("k", "j") if kinds[1] == "Permission" else ("j", "k"):
@@ -252,3 +328,13 @@ def test_agents_tools_and_skills_are_listed(playground: Playground, open_page: O
     expect(page.locator(".item").first).to_contain_text("rewrite")
     page.goto(f"{playground.base_url}/knowledge?view=skills")
     expect(page.get_by_role("main")).to_contain_text("No skill here")
+
+
+def test_a_person_logs_out_and_is_told_how_to_log_in(empty: Playground, open_page: OpenPage) -> None:
+    page = open_page(empty, expected="status of 401")
+    page.get_by_role("button", name="Settings").click()
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("main")).to_contain_text("You are not signed in.")
+    expect(page.get_by_role("main")).to_contain_text("greenroom serve")
+    page.goto(f"{empty.base_url}/inbox")
+    expect(page.get_by_role("main")).to_contain_text("You are not signed in.")

@@ -4,12 +4,14 @@ import { useSession } from '../../api/queries';
 import { useConnection } from '../../api/stream';
 import type { AnswerInput, InboxItem } from '../../api/types';
 import { useKey } from '../../shell/keyboard';
+import { forgetDrafts } from '../../state/setting';
 import { link } from '../../state/url';
 import { AgentName, Button, Problem, Sentence, Time } from '../../ui';
 import { DiffView } from '../../ui/diff/DiffView';
 import { Data } from '../../ui/Data';
 import { Entry } from '../../ui/Entry';
 import { reveal } from '../../ui/reveal';
+import { keyOf } from './inbox';
 
 export type Send = (input: AnswerInput, isByKey: boolean) => Promise<void>;
 
@@ -60,6 +62,7 @@ export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProp
   );
 }
 
+const draftOf = (item: InboxItem) => `answer.${keyOf(item)}`;
 const firstLine = (item: InboxItem) => reveal((item.question.trim() || item.call.trim()).replace(/:\n/, ': ').split('\n')[0] ?? '');
 
 function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; send: Send }) {
@@ -77,6 +80,7 @@ function Open({ item, isChosen, send }: { item: InboxItem; isChosen: boolean; se
     setBusy(true);
     setError(null);
     send(input, isByKey)
+      .then(() => forgetDrafts(draftOf(item)))
       .catch(setError)
       .finally(() => setBusy(false));
   };
@@ -252,7 +256,7 @@ function Words({ item, say, isBusy }: AnswerProps) {
           ))}
         </div>
       )}
-      <Entry label={t(isQuestion ? 'inbox.answerLabel' : 'inbox.replyLabel')} submit={t(isQuestion ? 'inbox.answer' : 'inbox.reply')} isBusy={isBusy} isCalm onSubmit={(text) => say({ text })}>
+      <Entry label={t(isQuestion ? 'inbox.answerLabel' : 'inbox.replyLabel')} submit={t(isQuestion ? 'inbox.answer' : 'inbox.reply')} isBusy={isBusy} isCalm draft={draftOf(item)} onSubmit={(text) => say({ text })}>
         {isQuestion && (
           <Button look="quiet" isDisabled={isBusy} why={t('inbox.noAnswerWhy')} onClick={() => say({ decision: 'denied' })}>
             {t('inbox.noAnswer')}

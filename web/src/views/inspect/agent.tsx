@@ -75,10 +75,14 @@ function Now({ agent }: { agent: AgentDetail }) {
         </p>
       )}
       <dl className="facts">
-        <dt>{t('agents.cost')}</dt>
-        <dd>
-          <Money value={agent.cost} />
-        </dd>
+        {agent.tokens > 0 && (
+          <>
+            <dt>{t('agents.cost')}</dt>
+            <dd>
+              <Money value={agent.cost} />
+            </dd>
+          </>
+        )}
         <dt>{t('agents.tokenCount')}</dt>
         <dd className="num">{format.number(agent.tokens)}</dd>
         <dt>{t('agents.steps')}</dt>

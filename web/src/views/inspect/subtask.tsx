@@ -52,7 +52,7 @@ function Detail({ run, subtask, all }: { run: string; subtask: Subtask; all: Sub
     [t('inspect.took'), subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />],
     [t('inspect.expected'), subtask.expected_s > 0 && format.duration(subtask.expected_s * 1000)],
     [t('inspect.attempt'), subtask.attempt > 1 && t('inspect.attemptOf', { attempt: subtask.attempt, tries: subtask.tries })],
-    [t('inspect.cost'), subtask.cost !== null && <Money value={subtask.cost} />],
+    [t('inspect.cost'), subtask.tokens > 0 && <Money value={subtask.cost} />],
     [t('inspect.tokens'), subtask.tokens > 0 && format.number(subtask.tokens)],
     [t('inspect.writes'), subtask.writes.length > 0 && <code>{subtask.writes.join(', ')}</code>],
     [t('inspect.critical'), subtask.is_critical && t('inspect.yes')],

@@ -57,9 +57,9 @@ function PerformanceTable({ rows }: { rows: Performance[] }) {
               <td data-label={t('costs.head.failed')} className="right num">{format.number(row.failed)}</td>
               <td data-label={t('costs.head.successRate')} className="right num">{row.success_rate === null ? '–' : percent.format(row.success_rate)}</td>
               <td data-label={t('costs.head.averageTime')} className="right num">{format.duration(row.seconds * 1000)}</td>
-              <td data-label={t('costs.head.averageTokens')} className="right num">{format.compact(row.tokens)}</td>
+              <td data-label={t('costs.head.averageTokens')} className="right num">{format.compact(Math.round(row.tokens))}</td>
               <td data-label={t('costs.head.averageCost')} className="right">
-                <Money value={row.cost} />
+                {row.tokens > 0 ? <Money value={row.cost} /> : '–'}
               </td>
             </tr>
           ))}

@@ -14,6 +14,8 @@ import { stateOf, waitsForPerson } from './usePlan';
 type SubtaskNode = Node<{ subtask: Subtask; isSelected: boolean }, 'subtask'>;
 type GroupNode = Node<{ box: Box; isOpen: boolean }, 'bundle'>;
 const FIT = { padding: 0.045, maxZoom: 1 };
+// Its own texts are English, and speak of keys that do nothing here: a node is a button that says what it is.
+const NO_ARIA = { 'node.a11yDescription.default': '', 'node.a11yDescription.keyboardDisabled': '', 'edge.a11yDescription.default': '' };
 const EDGE_TYPES = { folded: FoldedEdge };
 const NODE_TYPES = { subtask: memo(SubtaskBox), bundle: memo(GroupBox) };
 
@@ -78,6 +80,7 @@ function Flow({ stages, box }: { stages: Stage[]; box: HTMLElement }) {
       attributionPosition="bottom-left"
       deleteKeyCode={null}
       disableKeyboardA11y
+      ariaLabelConfig={NO_ARIA}
       onMove={(event) => {
         if (event) wasMoved.current = true;
       }}
@@ -117,6 +120,7 @@ function makeEdges(boxes: Box[], places: ReadonlyMap<string, Placed>, sel: strin
       .map((need) => ({
         ...shapeEdge(places.get(need), places.get(box.id)),
         id: `${need}>${box.id}`,
+        domAttributes: { 'aria-label': undefined, 'aria-hidden': true },
         source: need,
         target: box.id,
         focusable: false,
@@ -136,6 +140,7 @@ function FoldedEdge({ data, id, ...ends }: EdgeProps) {
 function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
   const { t } = useTranslation();
   const state = stateOf(subtask);
+  const waits = t('plan.waitsFor', { names: waitsForPerson(subtask) ? t('plan.you') : subtask.waits_for });
   return (
     <button
       type="button"
@@ -156,7 +161,7 @@ function SubtaskBox({ data: { subtask, isSelected } }: NodeProps<SubtaskNode>) {
         {subtask.started_at !== null && <Duration from={subtask.started_at} to={subtask.ended_at} />}
         {subtask.cost !== null && subtask.cost > 0 && <Money value={subtask.cost} isInLink />}
       </span>
-      {state === 'waiting' ? <span className="cut tone-wait node-why" title={subtask.waits_for}>{t('plan.waitsFor', { names: waitsForPerson(subtask) ? t('plan.you') : subtask.waits_for })}</span> : <TimeBars subtask={subtask} />}
+      {state === 'waiting' ? <span className="cut tone-wait node-why" title={waits}>{waits}</span> : <TimeBars subtask={subtask} />}
       <Handle type="source" position={Position.Right} isConnectable={false} />
     </button>
   );

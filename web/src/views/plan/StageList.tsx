@@ -29,7 +29,7 @@ export function StageList({ stages }: { stages: Stage[] }) {
                 <AgentName agent={item.subtask.agent} />
               </span>
               {item.subtask.started_at !== null && <Duration from={item.subtask.started_at} to={item.subtask.ended_at} />}
-              {item.subtask.cost !== null && <Money value={item.subtask.cost} isInLink />}
+              {item.subtask.cost !== null && item.subtask.cost > 0 && <Money value={item.subtask.cost} isInLink />}
             </span>
             {stateOf(item.subtask) === 'waiting' && <span className="tone-wait">{t('plan.waitsFor', { names: waitsForPerson(item.subtask) ? t('plan.you') : item.subtask.waits_for })}</span>}
           </button>

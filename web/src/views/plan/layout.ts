@@ -22,7 +22,7 @@ export interface Room {
 }
 
 export const WIDTH = 168;
-export const HEIGHT = 126;
+export const HEIGHT = 130;
 const GAP_X = 24;
 const GAP_Y = 18;
 export const LINE_GAP = 44;

@@ -122,7 +122,7 @@ function Header({ run }: { run: RunDetail }) {
             <WaitsForMe run={run} items={waiting} />
           ) : (
             <>
-              {run.verdict && <StateSign state={run.verdict} />}{' '}
+              {run.verdict && run.verdict !== run.state && <StateSign state={run.verdict} />}{' '}
               <span className="soft run-reason" title={run.reason}>{run.reason ? <Sentence text={run.reason} /> : !run.verdict && t('run.noVerdict')}</span>
             </>
           )}

@@ -104,14 +104,14 @@ export function Composer() {
           }}
           options={(['team', 'agent', 'question'] as const).map((value) => ({ value, label: t(`composer.${value}`) }))}
         />
-        <span className="grow soft cut mono">{session?.folder}</span>
+        <span className="grow soft cut mono composer-folder">{session?.folder}</span>
         {isTeam && (
-          <Button type="submit" look="main" isDisabled={!isReady || isBusy} why={whyNot} hidden={proposal !== null}>
+          <Button type="submit" look="main" className="composer-start" isDisabled={!isReady || isBusy} why={whyNot} hidden={proposal !== null}>
             {t(plan.isPending ? 'composer.planning' : 'composer.plan')}
           </Button>
         )}
         {!isTeam && (
-          <Button type="submit" look="main" isDisabled={!isReady || isBusy} why={whyNot}>
+          <Button type="submit" look="main" className="composer-start" isDisabled={!isReady || isBusy} why={whyNot}>
             {start.isPending ? t('composer.starting') : t('composer.start')}
           </Button>
         )}

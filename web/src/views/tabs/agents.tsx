@@ -94,7 +94,7 @@ function Member({ row, isOn, isClosed, onToggle }: { row: Branch; isOn: boolean;
       </span>
       <span className="right num">{agent.queue > 0 ? t('agents.queued', { count: agent.queue }) : ''}</span>
       <span className="right">
-        <Money value={agent.cost} tip={t('agents.tokens', { tokens: format.number(agent.tokens) })} />
+        {agent.tokens > 0 && <Money value={agent.cost} tip={t('agents.tokens', { tokens: format.number(agent.tokens) })} />}
       </span>
     </div>
   );
