@@ -83,7 +83,9 @@ def test_a_function_is_read_patched_tested_and_summed_up(tmp_path: Path, fake: B
     for words in (
         ("init", "-qb", "main"),
         ("add", "-A"),
-        ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"),
+        ("config", "user.name", "a"),
+        ("config", "user.email", "a@b"),
+        ("commit", "-qm", "x"),
     ):
         subprocess.run(["git", *words], cwd=work, check=True)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.jobs import Workshop, call, done
+from tests.e2e.jobs import PERSON, Workshop, call, done
 from tests.e2e.provider import provider, reached
 from tests.e2e.terminal import environment, greenroom
 from tests.e2e.typing import Typing
@@ -41,7 +41,7 @@ def test_apply_lists_them_first_and_wants_a_yes(shop: Workshop) -> None:
 
 
 def test_at_a_terminal_a_person_is_asked(shop: Workshop) -> None:
-    around = environment(shop.home, GREENROOM_SANDBOX="auto")
+    around = environment(shop.home, GREENROOM_SANDBOX="auto", **PERSON)
     for answer, code in (("n", 2), ("y", 0)):
         with Typing(shop.home, "apply", "last", cwd=str(shop.repo), **around) as typed:
             typed.until("Apply them too?")

@@ -30,6 +30,8 @@ def _person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
     monkeypatch.setenv("GREENROOM_HOME", str(tmp_path / "home"))
     person = Person(tmp_path / "repo")
     plain(person)
+    person.git("config", "user.name", "Pat")
+    person.git("config", "user.email", "pat@example.org")
     return person
 
 
