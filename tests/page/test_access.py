@@ -151,7 +151,9 @@ def test_on_a_phone_nothing_is_cut_off_or_without_meaning(
     page.goto(f"{playground.base_url}/runs/{run}/log")
     tab = page.locator(".run-tabs").get_by_role("link", name="Log", exact=True)
     expect(tab).to_have_attribute("aria-current", "page")
-    page.wait_for_function("document.querySelector('.run-tabs [aria-current]').getBoundingClientRect().right <= 360")
+    page.wait_for_function(
+        "() => document.querySelector('.run-tabs [aria-current]').getBoundingClientRect().right <= 360"
+    )
     page.goto(playground.base_url)
     expect(page.get_by_text(str(playground.root), exact=True)).to_be_visible()
     folder = page.get_by_text(str(playground.root), exact=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
@@ -13,6 +14,41 @@ from greenroom.testing.demo_run import REQUEST, ScriptedTurn
 from tests.page.conftest import OpenPage
 from tests.page.playground import Playground, open_playground
 
+SCRIBE: Final = """---
+name: scribe
+description: Writes.
+tools: [create_artifact, rewrite_artifact, save_memory, ask_user, rewrite]
+---
+Write.
+"""
+SCRIBBLES: Final = (
+    ScriptedTurn("", "create_artifact", {"id": "report", "title": "The report", "reason": "new", "content": "# Ink\n"}),
+    ScriptedTurn("", "rewrite_artifact", {"id": "report", "content": "# Water\n", "reason": "cheaper"}),
+    ScriptedTurn(
+        "", "save_memory", {"memories": [{"content": "Ink is black.", "tags": [], "memory_type": "global_long_term"}]}
+    ),
+    ScriptedTurn("", "rewrite", {"file": "AGENTS.md", "content": "Be brief.\n"}),
+    ScriptedTurn("", "ask_user", {"question": "Which colour?"}),
+    ScriptedTurn("It is written."),
+)
+NOTICES: Final = """
+window.asked = 0;
+window.shown = [];
+window.Notification = class {
+  static permission = 'default';
+  static requestPermission() {
+    window.asked++;
+    Notification.permission = 'granted';
+    return Promise.resolve('granted');
+  }
+  constructor(title) { window.shown.push(title); }
+  close() {}
+};
+"""
+HIDE: Final = """() => {
+  Object.defineProperty(document, 'hidden', {configurable: true, get: () => true});
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
 LOST = r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_EMPTY_RESPONSE"
 
 
@@ -20,6 +56,9 @@ LOST = r"ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET|ERR_
 def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """Serve a shop."""
     with open_playground(tmp_path_factory.mktemp("people"), pace=0.05) as playground:
+        agents = playground.folder / "config" / "greenroom" / "agents"
+        agents.mkdir(parents=True)
+        (agents / "scribe.md").write_text(SCRIBE, encoding="utf-8")
         playground.serve()
         yield playground
 
@@ -144,3 +183,93 @@ def test_a_change_that_breaks_a_check_says_so_before_it_is_applied(playground: P
     expect(dialog).to_contain_text("A check that passed before fails now.")
     dialog.get_by_role("button", name="Back").click()
     playground.provider.script = ()
+
+
+def test_the_browser_is_asked_for_notices_only_on_a_press_and_shows_what_waits(
+    playground: Playground, open_page: OpenPage
+) -> None:
+    page = open_page(playground)
+    page.add_init_script(NOTICES)
+    page.clock.install()
+    page.goto(f"{playground.base_url}/inbox")
+    expect(page).to_have_title("Inbox · Greenroom")
+    assert page.evaluate("window.asked") == 0
+    page.get_by_role("button", name="Notify me").click()
+    expect(page.get_by_role("button", name="Notices are on")).to_be_visible()
+    assert page.evaluate("window.asked") == 1
+    page.evaluate(HIDE)
+    run = playground.ask("/runs", request=REQUEST)["id"]
+    playground.wait_for_inbox(1)
+    page.clock.run_for(31_000)  # a page that is not seen asks the server now and then
+    page.wait_for_function("() => window.shown.length === 1")
+    assert REQUEST[:20] in page.evaluate("window.shown[0]")
+    expect(page).to_have_title("(1) Inbox · Greenroom")
+    playground.wait_for_state(run, "finished", "failed")
+
+
+def test_what_an_agent_leaves_is_restored_corrected_forgotten_and_read_before_it_is_applied(
+    playground: Playground, open_page: OpenPage
+) -> None:
+    playground.provider.script = SCRIBBLES
+    page = open_page(playground, expected="status of (409|422)")
+    run = playground.ask("/runs", request="write a report", agent="scribe", allow_unverified=True)["id"]
+    playground.wait_for_inbox(1)
+    restore_artifact(page, f"{playground.base_url}/runs/{run}")
+    answer_after_a_look(page, playground)
+    playground.wait_for_state(run, "finished")
+    playground.provider.script = ()
+    page.goto(f"{playground.base_url}/runs/{run}/artifacts")
+    expect(page.get_by_role("button", name="Restore").first).to_be_disabled()
+    correct_memory(page, f"{playground.base_url}/knowledge")
+    apply_governing(page, playground, run)
+
+
+def answer_after_a_look(page: Page, playground: Playground) -> None:
+    """Begin an answer, read the change, come back to what was typed, and send it."""
+    page.goto(f"{playground.base_url}/inbox")
+    card = page.get_by_role("article", name="Question")
+    card.get_by_label("Your answer").fill("Blue, because")
+    card.get_by_role("link", name="write a report").click()
+    page.wait_for_url("**/runs/*")
+    page.go_back()
+    expect(card.get_by_label("Your answer")).to_have_value("Blue, because")
+    card.get_by_role("button", name="Answer", exact=True).click()
+    expect(page.get_by_text("All answered")).to_be_visible()
+
+
+def restore_artifact(page: Page, address: str) -> None:
+    """Make an old version of an artifact the newest."""
+    page.goto(f"{address}/artifacts")
+    artifact = page.get_by_role("region", name="The report")
+    expect(artifact.get_by_role("heading", name="Water")).to_be_visible()
+    artifact.get_by_role("button", name="Restore").click()
+    page.get_by_role("dialog", name="Restore").get_by_role("button", name="Restore").click()
+    expect(artifact.get_by_role("heading", name="Ink")).to_be_visible()
+    expect(artifact.get_by_role("button", name="Version 3")).to_have_attribute("aria-pressed", "true")
+
+
+def correct_memory(page: Page, address: str) -> None:
+    """Change what agents remember, and have it forgotten."""
+    page.goto(address)
+    memory = page.get_by_role("region", name="Memories").get_by_role("article")
+    memory.filter(has_text="Ink is black.").get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog", name="Edit")
+    dialog.get_by_label("What agents read").fill("Ink is blue.")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_have_count(0)
+    memory.filter(has_text="Ink is blue.").get_by_role("button", name="Forget").click()
+    page.get_by_role("dialog", name="Forget").get_by_role("button", name="Forget").click()
+    expect(page.get_by_text("No memory yet")).to_be_visible()
+
+
+def apply_governing(page: Page, playground: Playground, run: str) -> None:
+    """Apply a change that configures agents, once it says that it does."""
+    page.goto(f"{playground.base_url}/runs/{run}/changes")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Apply")
+    dialog.get_by_role("button", name="Apply", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("AGENTS.md")
+    assert not (playground.root / "AGENTS.md").exists()
+    dialog.get_by_role("button", name="I read it, apply it").click()
+    expect(dialog).to_have_count(0)
+    assert (playground.root / "AGENTS.md").read_text("utf-8") == "Be brief.\n"

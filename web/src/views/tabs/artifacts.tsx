@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useTranslation } from 'react-i18next';
 import { post, seg } from '../../api/client';
 import { useRunList } from '../../api/pages';
-import { client, useRunRead } from '../../api/queries';
+import { client, useRun, useRunRead } from '../../api/queries';
 import type { Artifact, ArtifactDetail, FileDiff, VerbResult } from '../../api/types';
 import { useFormat } from '../../state/format';
 import { setParam, useAddress } from '../../state/url';
@@ -13,6 +13,7 @@ import { useOff } from '../run/past';
 import type { TabProps } from '..';
 import '../artifacts/artifacts.css';
 
+const OVER = ['finished', 'failed', 'cancelled'];
 const keyOf = (artifact: Artifact) => `${artifact.task}/${artifact.id}`;
 
 /** What agents wrote down for others: each artifact with its versions. */
@@ -49,7 +50,9 @@ export default function Artifacts({ run }: TabProps) {
 function One({ run, newest }: { run: string; newest: Artifact }) {
   const { t } = useTranslation();
   const format = useFormat();
-  const past = useOff();
+  const off = useOff();
+  const isOver = OVER.includes(useRun(run).data?.state ?? '');
+  const whyNot = off || (isOver ? t('artifacts.over') : '');
   const [version, setVersion] = useState<number | null>(null);
   const [view, setView] = useState<'text' | 'source' | 'diff'>('text');
   const [asked, setAsked] = useState<number | null>(null);
@@ -103,7 +106,7 @@ function One({ run, newest }: { run: string; newest: Artifact }) {
                       <Time at={item.at} />
                     </span>
                     {item.version !== newest.version && (
-                      <Button isDisabled={past !== ''} why={past} onClick={() => setAsked(item.version)}>
+                      <Button isDisabled={whyNot !== ''} why={whyNot} onClick={() => setAsked(item.version)}>
                         {t('artifacts.restore')}
                       </Button>
                     )}
