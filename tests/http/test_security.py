@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -12,6 +13,7 @@ import httpx2
 import pytest
 
 from greenroom.core.base.errors import WorldFault
+from greenroom.http import event_hub
 from greenroom.http.access import CODE_LIFETIME_S, SESSION_LIFETIME_S, AccessFile
 from greenroom.http.security import MAX_BODY_BYTES, Guard
 from greenroom.http.server import GuardedApi
@@ -61,6 +63,22 @@ async def test_a_browser_that_logs_out_has_to_log_in_again(site: Site) -> None:
     site.client.cookies.set(f"greenroom-{PORT}", session)  # a copy of the cookie ends with it
     assert (await site.client.get("/api/session", headers=SAME)).status_code == 401
     assert (await site.client.post("/api/logout", json={}, headers=SAME)).status_code == 401
+
+
+async def test_the_event_stream_of_a_browser_ends_with_its_session(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, wait = asyncio.Event(), event_hub._wait
+
+    async def report(changed: asyncio.Event, _: float) -> bool:
+        begun.set()
+        return await wait(changed, 0.01)
+
+    monkeypatch.setattr(event_hub, "_wait", report)
+    await site.log_in()
+    stream = asyncio.create_task(site.client.get("/api/events"))
+    async with asyncio.timeout(20):
+        await begun.wait()
+        await site.client.post("/api/logout", json={}, headers=SAME)
+        assert (await stream).text.endswith("event: error\ndata: {}\n\n")
 
 
 async def test_a_used_link_leads_a_browser_to_the_page_and_gives_it_nothing(site: Site) -> None:
@@ -179,6 +197,7 @@ async def test_a_browser_writes_only_with_its_origin(site: Site) -> None:
         ('{"request": "x\\u0000"}', 422, "'request' is not valid: it has a NUL character."),
         ('{"request": "x", "cost_limit": 1e-7}', 422, "'cost_limit' is not valid: it is less than 0.0001."),
         ('{"request": "x", "cost_limit": NaN}', 422, "'cost_limit' is not valid: "),
+        ('{"request": " \\n"}', 422, "'request' is not valid: it is empty."),
         ('{"request": "x", "nix": 1}', 422, "'nix' is not valid: there is no such field."),
         ('{"question": 1}', 422, "'request' is not valid: it is missing. 'question' is not valid: it is not true"),
     ],

@@ -92,8 +92,8 @@ class AccessFile:
         """Return whether this is the token for programs."""
         return bool(self.token) and hmac.compare_digest(token.encode(), self.token.encode())
 
-    def _change(self, update: Callable[[AccessData], AccessData]) -> AccessData:
-        """Change the file under its lock, without what has expired, and return its content."""
+    def _change(self, update: Callable[[AccessData], AccessData]) -> None:
+        """Change the file under its lock, without what has expired."""
         changed = AccessData()
 
         def refresh(data: AccessData) -> AccessData:
@@ -112,7 +112,6 @@ class AccessFile:
         self._refuse_shared()
         self._file.change(refresh)
         self.token, self._sessions = changed.token, changed.sessions
-        return changed
 
     def _refuse_shared(self) -> None:
         """Raise `WorldFault` if the file is a link, is not ours, or can be read by others."""

@@ -91,7 +91,7 @@ class Client:
         """Yield the events of a run after a version until it ends. A lost connection is opened again."""
         version, end = after, await self._find_end(run)
         while end is None or version < end:
-            async for row in self._read_rows(run, version):
+            async for row in self._read_stream(run, version):
                 version = row.version
                 yield row
                 end = await self._find_end(run) if row.type == "TaskEnded" else end
@@ -99,17 +99,12 @@ class Client:
                     return
             await asyncio.sleep(RETRY_S)
 
-    async def _read_rows(self, run: str, after: int) -> AsyncIterator[schemas.EventRow]:
-        async for rows in self._read_stream(run, after):
-            for row in rows:
-                yield row
-
     async def _find_end(self, run: str) -> int | None:
         """Return the last version of a run that has ended."""
         detail = await self.read(run)
         return detail.head if detail.state in ENDED_STATES else None
 
-    async def _read_stream(self, run: str, after: int) -> AsyncIterator[list[schemas.EventRow]]:
+    async def _read_stream(self, run: str, after: int) -> AsyncIterator[schemas.EventRow]:
         """Yield new events of a run until the connection is lost."""
         params, kind = {"run": run, "after": f"{run}:{after}"}, ""
         async with AsyncExitStack() as stack:
@@ -122,7 +117,8 @@ class Client:
                 name, _, data = line.decode().rstrip("\n").partition(": ")
                 kind = data if name == "event" else kind
                 if name == "data" and kind == "events":
-                    yield ROWS.validate_json(data)
+                    for row in ROWS.validate_json(data):
+                        yield row
 
     @property
     def _session(self) -> aiohttp.ClientSession:

@@ -97,6 +97,7 @@ class Subscription:
     types: Collection[str] = ()
     agent: str = ""
     language: str = "en"
+    is_allowed: Callable[[], bool] = lambda: True
 
 
 class RunTail:
@@ -192,7 +193,7 @@ class EventHub:
                 cursors[run] = tail.version if after is None else min(after, tail.version)
             retry = RETRY_MS + len(self._watchers) * RETRY_STEP_MS % RETRY_SPREAD_MS
             yield b"retry: %d\n" % retry + _frame("inbox", b'{"count":%d}' % (self._inbox or 0))
-            while not self._is_closed and not any(task.done() for task in tasks):
+            while not self._is_closed and wanted.is_allowed() and not any(task.done() for task in tasks):
                 changed, frames = self._changed, list[bytes]()
                 for tail in tails:
                     frames.append(await self._take_events(tail, cursors, wanted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 REQUEST: Final = "add a JSON export, with tests"
@@ -17,13 +17,6 @@ writes = ["export.py"]
 """
 
 
-def _refuse_blank(text: str) -> str:
-    """Return a text that says something."""
-    if not text.strip():
-        raise PydanticCustomError("blank", "it is empty")
-    return text
-
-
 def _refuse_nul(value: object) -> object:
     """Return a value that git and other programs can be given."""
     if isinstance(value, str) and "\0" in value:
@@ -31,7 +24,7 @@ def _refuse_nul(value: object) -> object:
     return value
 
 
-Words = Annotated[str, AfterValidator(_refuse_blank)]
+Words = Annotated[str, Field(pattern=r"\S")]
 Dollars = Annotated[float | None, Field(ge=0.0001, le=10_000)]
 Seconds = Annotated[float | None, Field(ge=1, le=1_000_000)]
 
@@ -52,7 +45,7 @@ class RunInput(
     is its id: what planning took counts under the limits of the run.
     """
 
-    request: Words = Field(min_length=1, max_length=20_000)
+    request: Words = Field(max_length=20_000)
     plan: str = Field("", max_length=200_000)
     agent: str = Field("", max_length=200)
     model: str = Field("", max_length=200)
@@ -103,7 +96,7 @@ class MessageInput(Input, json_schema_extra={"examples": [{"text": "Keep the old
     `sender` is one of an organisation's people, if there are several.
     """
 
-    text: Words = Field(min_length=1, max_length=100_000)
+    text: Words = Field(max_length=100_000)
     to: str = Field("", max_length=200)
     answers: str = Field("", max_length=200)
     sender: str = Field("", max_length=200)

@@ -8,9 +8,11 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from graphlib import CycleError, TopologicalSorter
 from operator import itemgetter
-from typing import Final
+from typing import Final, TypeVar
 
 from greenroom.teamwork.plan import MAX_REQUEST, Phase, Plan, PlanFault, PlannedSubtask, Strategy, TeamSettings
+
+K = TypeVar("K")
 
 BASELINE_SUBTASK: Final = "baseline"
 SPLIT_SUBTASK: Final = "split"
@@ -125,12 +127,19 @@ def build_phases(plan: Plan, strategy: Strategy = "priority-based") -> tuple[Pha
 
 def find_critical_path(plan: Plan) -> tuple[str, ...]:
     """Return the ids of the chain of dependencies that takes longest, in their order. Raise `PlanFault` for a cycle."""
-    known, paths = {subtask.id: subtask for subtask in plan.subtasks}, dict[str, tuple[int, tuple[str, ...]]]()
-    for name in (name for phase in build_phases(plan, "dependency-only") for name in phase.subtasks):
-        needs = (paths[need] for need in known[name].dependencies)
-        seconds, path = max(needs, key=itemgetter(0), default=(0, ()))
-        paths[name] = seconds + known[name].seconds, (*path, name)
-    return max(paths.values(), key=itemgetter(0), default=(0, ()))[1]
+    if fault := _check_dependencies(plan):
+        raise fault
+    seconds = {subtask.id: subtask.seconds for subtask in plan.subtasks}
+    return find_longest_chain(seconds, {subtask.id: subtask.dependencies for subtask in plan.subtasks})
+
+
+def find_longest_chain(seconds: Mapping[K, int], needs: Mapping[K, Sequence[K]]) -> tuple[K, ...]:
+    """Return the chain of what needs each other that takes longest, in its order. There are no cycles."""
+    chains = dict[K, tuple[int, tuple[K, ...]]]()
+    for name in TopologicalSorter(needs).static_order():
+        before, chain = max((chains[need] for need in needs[name]), key=itemgetter(0), default=(0, ()))
+        chains[name] = before + seconds[name], (*chain, name)
+    return max(chains.values(), key=itemgetter(0), default=(0, ()))[1]
 
 
 def find_disjoint_write_sets(plan: Plan) -> tuple[tuple[str, ...], ...]:

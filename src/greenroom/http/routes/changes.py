@@ -43,10 +43,7 @@ from greenroom.teamwork.conflicts import ConflictRecord
 
 MAX_FILE_DIFF_BYTES: Final = 400_000
 MAX_LOG_CHARS: Final = 400_000
-FilePath = Annotated[
-    str,
-    Query(min_length=1, max_length=4_000, pattern=r"^[^\x00]+$", description="A file of the change, as it lists it."),
-]
+FilePath = Annotated[str, Query(min_length=1, max_length=4_000, description="A file of the change, as it lists it.")]
 
 router = APIRouter(tags=["changes"])
 
@@ -91,17 +88,16 @@ async def read_change(context: Context, run: RunPath, at: At = None) -> schemas.
     }
     is_judged = bool(report.verdict.receipts) or is_over(state)
     sentence = translate(f"states.{report.verdict.state}") if is_judged else translate("actions.not_judged")
-    return schemas.Change(
+    return schemas.Change.make(
+        report,
         at=state.version,
         state=next(name for name, is_true in states.items() if is_true),
         sentence=sentence,
         verdict=report.verdict.state if is_judged else None,
-        reasons=list(report.reasons),
+        reasons=report.reasons,
         notes=[render_finding(note) for note in report.verdict.notes],
         receipts=_make_receipts(report, steps),
         files=sorted(files, key=lambda file: not (file.is_test or is_check_setup(file.path))),
-        base=report.base,
-        tip=report.tip,
         commit=applied[-1].commit if applied else "",
         conflicts=len(conflicts),
     )
@@ -121,13 +117,10 @@ def _make_receipts(report: RunReport, steps: Sequence[Step]) -> list[schemas.Rec
         result = results.get(receipt.check)
         compared = result.compared if result is not None else None
         receipts.append(
-            schemas.Receipt(
-                check=receipt.check,
-                outcome=receipt.outcome,
+            schemas.Receipt.make(
+                receipt,
                 before=before[receipt.check].outcome if receipt.check in before else "",
-                passed=receipt.passed,
                 failing=[*compared.new, *compared.old] if compared is not None else [],
-                seconds=receipt.seconds,
                 log=receipt.check if result is not None and result.output else "",
             )
         )
@@ -218,11 +211,9 @@ async def read_conflicts(
 async def _make_conflict(context: ServerContext, found: ConflictRecord, approval: str) -> schemas.Conflict:
     fields = await read_conflict(context.app.blob, found)
     left, right = cast("Sequence[str | None]", fields["versions"])
-    return schemas.Conflict(
+    return schemas.Conflict.make(
+        found,
         id=found.digest,
-        path=found.path,
-        state=found.state,
-        rung=found.rung,
         why=found.why or found.description,
         left_subtask=found.subtasks[0],
         right_subtask=found.subtasks[1],
@@ -230,7 +221,7 @@ async def _make_conflict(context: ServerContext, found: ConflictRecord, approval
         left=left or "",
         right=right or "",
         result=str(fields["result"] or ""),
-        dropped=list(found.dropped_lines),
+        dropped=found.dropped_lines,
         approval=approval,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Final, Literal, TypeAlias
 
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 
 from greenroom.app.messages import current_language
@@ -118,6 +118,7 @@ Version = Annotated[int | None, Query(ge=0, le=MAX_NUMBER)]
 @router.get("/events", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}})
 async def stream_events(
     context: Context,
+    request: Request,
     *,
     run: Annotated[list[str] | None, Query(max_length=MAX_RUNS)] = None,
     after: Annotated[str, Query(max_length=2_000, description="run:version,run2:version")] = "",
@@ -133,6 +134,7 @@ async def stream_events(
         types=frozenset(filter(None, types.split(","))),
         agent=agent,
         language=current_language().partition("-")[0],
+        is_allowed=request.scope["is_logged_in"],
     )
     return StreamingResponse(context.hub.watch(wanted), media_type="text/event-stream")
 

@@ -134,7 +134,7 @@ async def forget_memory(context: Context, name: str) -> schemas.VerbResult:
 
 @router.put("/memories/{name}")
 async def edit_memory(
-    context: Context, name: str, text: Annotated[Words, Body(embed=True, min_length=1, max_length=20_000)]
+    context: Context, name: str, text: Annotated[Words, Body(embed=True, max_length=20_000)]
 ) -> schemas.VerbResult:
     """Change the text of a memory."""
     memory = evolve(_find_memory(context, name), content=text, updated_at=SystemClock().now())

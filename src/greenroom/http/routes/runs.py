@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Sequence
-from graphlib import TopologicalSorter
 from importlib.metadata import version
 from typing import Final, TypeVar
 
@@ -23,8 +22,7 @@ from greenroom.app.teams.report import count_subtasks
 from greenroom.app.words import LIMIT_FLAGS, LIMIT_REASON, MAX_REASON_CHARS, describe_reason, shorten
 from greenroom.core.base.amounts import NOTHING
 from greenroom.core.base.errors import GreenroomError, StoreFault
-from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, SubtaskId, TeamId
-from greenroom.core.base.records import to_full_dict
+from greenroom.core.base.ids import TEAM_BUDGET, BudgetId, TeamId
 from greenroom.core.ports.codec import decode_archived
 from greenroom.core.ports.log import StreamInfo
 from greenroom.core.rules.stages import list_failed
@@ -37,7 +35,7 @@ from greenroom.http import schemas
 from greenroom.http.context import MAX_ROWS, At, Context, Cursor, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.state_reader import JUDGED, RunIndex, keep
 from greenroom.runs.verdict import Verdict, find_verdict
-from greenroom.teamwork.plan_graph import OWN_SUBTASKS
+from greenroom.teamwork.plan_graph import OWN_SUBTASKS, find_longest_chain
 
 MAX_ENDED: Final = 2_000
 """Ended stages, tasks and notes that one answer holds."""
@@ -151,17 +149,8 @@ async def make_row(context: ServerContext, info: StreamInfo) -> schemas.Run:
     try:
         row = await make_row_at(context, info, await context.reader.read(run))
     except StoreFault as fault:
-        return schemas.Run(
-            id=run,
-            title=run,
-            kind="",
-            folder="",
-            state="damaged",
-            reason=str(fault),
-            created_at=info.created_at,
-            owner=info.owner,
-            version=info.head.version,
-        )
+        fields = {"id": run, "title": run, "kind": "", "folder": "", "state": "damaged", "reason": str(fault)}
+        return schemas.Run.make(info, **fields, version=info.head.version)
     keep(context.rows, key, (mark, row), MAX_ROWS)
     return row
 
@@ -267,37 +256,22 @@ async def read_plan(context: Context, run: RunPath, at: At = None) -> schemas.Pl
 
 def _show_stage(stage: stages.Stage, index: RunIndex, at: int) -> schemas.Stage:
     known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
-    critical = _find_critical(stage)
+    needs = {name: [need for need in part.needs if need in known] for name, part in known.items()}
+    critical = find_longest_chain({name: max(part.seconds, 1) for name, part in known.items()}, needs)
     spent = {name: index.sum_costs("subtask", name, at)[1] for name in known}
     subtasks = [
-        {
-            **to_full_dict(subtask),
-            "cost": spent[subtask.subtask_id].dollars,
-            "tokens": spent[subtask.subtask_id].spent.tokens,
-            "id": subtask.subtask_id,
-            "waits_for": ", ".join(known[need].name for need in subtask.needs if known[need].state != "finished")
-            if subtask.state == "init"
+        schemas.Subtask.make(
+            part,
+            id=name,
+            waits_for=", ".join(known[need].name for need in part.needs if known[need].state != "finished")
+            if part.state == "init"
             else "",
-            "expected_s": subtask.seconds,
-            "is_critical": subtask.subtask_id in critical,
-            "is_own": subtask.name in OWN_SUBTASKS,
-        }
-        for subtask in stage.subtasks
+            cost=spent[name].dollars,
+            tokens=spent[name].spent.tokens,
+            expected_s=part.seconds,
+            is_critical=name in critical,
+            is_own=part.name in OWN_SUBTASKS,
+        )
+        for name, part in known.items()
     ]
-    fields = {**to_full_dict(stage), "id": stage.stage_id, "task": stage.task_id, "subtasks": subtasks}
-    return schemas.Stage.model_validate(fields)
-
-
-def _find_critical(stage: stages.Stage) -> set[str]:
-    """Return the subtasks of the chain that takes longest, by their expected seconds."""
-    known = {subtask.subtask_id: subtask for subtask in stage.subtasks}
-    needs = {name: [need for need in subtask.needs if need in known] for name, subtask in known.items()}
-    lengths = dict[SubtaskId, int]()
-    for name in TopologicalSorter(needs).static_order():
-        before = max((lengths[need] for need in needs[name]), default=0)
-        lengths[name] = before + max(known[name].seconds, 1)
-    found, last = set[str](), max(lengths, key=lambda name: lengths[name], default=None)
-    while last is not None:
-        found.add(last)
-        last = max(needs[last], key=lambda name: lengths[name], default=None)
-    return found
+    return schemas.Stage.make(stage, id=stage.stage_id, task=stage.task_id, subtasks=subtasks)

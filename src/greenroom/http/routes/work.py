@@ -239,6 +239,8 @@ async def send_message(context: Context, run: RunPath, body: inputs.MessageInput
     state = await context.runtime.state(run)
     if state.team.kit == ORGANISATION_KIT:
         return await _send_as_person(context, state, body)
+    if body.to and body.to not in state.agents:
+        raise make_refusal("unknown_agent", translate("server.unknown_agent", agent=body.to[:80]))
     address = f"@{body.to} " if body.to and state.team.kit == TEAM_RUN else ""
     delivery = await send_to_run(context.runtime, TaskReference(team=run), build_message(f"{address}{body.text}"))
     hint = await _wake(context, run)
