@@ -167,8 +167,6 @@ async def test_a_run_is_paused_instructed_resumed_forked_rewound_branched_and_di
         paused = await desk.get(f"/runs/{run}")
         assert paused["state"] == "paused"
         assert (await desk.post(f"/runs/{run}/pause", 409))["code"] == "not_now"
-        unknown = await desk.post(f"/runs/{run}/messages", 404, text="Name it well.", to="nobody")
-        assert unknown["message"] == "There is no agent 'nobody' in this run."
         await desk.post(f"/runs/{run}/messages", text="Name it well.", to="coder")
         items = (await desk.get(f"/runs/{run}/messages"))["items"]
         assert [item["text"] for item in items] == ["add a test of the empty cart", "Name it well."]
@@ -232,6 +230,8 @@ async def test_of_pause_and_resume_one_is_possible_and_a_cancelled_run_has_not_f
             why = {row["verb"]: row["why"] for row in (await desk.get(f"/runs/{run}"))["actions"]}
             assert (why["pause"], why["resume"], why["rewind"]) == expected
             assert (await desk.post(f"/runs/{run}/{verb}", 409))["message"] == why[verb]
+        unknown = await desk.post(f"/runs/{run}/messages", 404, text="Name it well.", to="nobody")
+        assert unknown["message"] == "There is no agent 'nobody' in this run."
         await desk.post(f"/runs/{run}/cancel")
         assert [row["id"] for row in (await desk.get("/runs", state="cancelled"))["items"]] == [run]
         assert (await desk.get("/runs", state="failed"))["items"] == []

@@ -116,9 +116,8 @@ class Client:
             async for line in answer.content:
                 name, _, data = line.decode().rstrip("\n").partition(": ")
                 kind = data if name == "event" else kind
-                if name == "data" and kind == "events":
-                    for row in ROWS.validate_json(data):
-                        yield row
+                for row in ROWS.validate_json(data) if name == "data" and kind == "events" else ():
+                    yield row
 
     @property
     def _session(self) -> aiohttp.ClientSession:
