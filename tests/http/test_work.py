@@ -391,6 +391,19 @@ async def test_a_folder_without_git_says_what_makes_branches_possible(
         assert refused["message"].endswith("type `git init` there and make one commit.")
         assert (await desk.post(f"/runs/{run}/apply"))["message"] == "Applied: 1 file."
         assert (await desk.post(f"/runs/{run}/undo"))["message"] == "Undone: tests/test_empty.py."
+        named = (("config", "user.name", "Ann"), ("config", "user.email", "ann@example.org"))
+        for words in (("init", "-q"), *named, ("add", "-A"), ("commit", "-qm", "shop")):  # as the sentence says
+            git(shop, *words)
+        branched = await desk.post(f"/runs/{run}/branch", branch="empty-cart")
+        assert branched["commit"] == git(shop, "rev-parse", "empty-cart")
+        assert (await desk.post(f"/runs/{run}/apply"))["message"] == "Applied: 1 file."
+        assert (await desk.post(f"/runs/{run}/undo"))["message"] == "Undone: tests/test_empty.py."
+        again = await desk.start(request="add a test", allow_unverified=True)
+        assert await desk.allow(again) is None
+        assert (await desk.post(f"/runs/{again}/apply"))["commit"]
+        shutil.rmtree(shop / ".git")
+        last = await desk.start(request="add a test", allow_unverified=True)
+        assert await desk.allow(last) is None
 
 
 async def test_an_undo_below_later_commits_is_made_by_a_commit_when_it_is_confirmed(

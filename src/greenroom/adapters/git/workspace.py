@@ -78,6 +78,7 @@ from greenroom.core.ports.workspace import (
 )
 
 T = TypeVar("T")
+ALL_REFS: Final = "refs/greenroom/*"
 RECOVERY_TTL_S: Final = 10.0
 """How long after a recovery the next one is skipped, in seconds."""
 
@@ -114,11 +115,14 @@ class GitWorkspace:
         Untracked files that `is_secret` matches by name are never copied. For a folder without a repository, history is
         kept in `own_folder`, or in the cache. Deleting that folder loses it.
         """
-        environ = dict(os.environ if env is None else env)
-        layout = await asyncio.to_thread(
-            _find_or_make_layout, folder, cache, own_folder or cache, environ.get("HOME", "")
-        )
-        return cls(await Repository.open(layout, cache / layout.key, environ), max_bytes=max_bytes, is_secret=is_secret)
+        environ, own_folder = dict(os.environ if env is None else env), own_folder or cache
+        layout = await asyncio.to_thread(_find_or_make_layout, folder, cache, own_folder, environ.get("HOME", ""))
+        repository = await Repository.open(layout, cache / layout.key, environ)
+        own = _find_folder_beside(layout.root, cache, own_folder) / OWN_REPOSITORY
+        if not layout.is_own and own.is_dir():  # the person ran `git init` after runs without it
+            git = repository.common_git.with_options(env={"GIT_ALLOW_PROTOCOL": "file"})
+            await git.run_unchecked("fetch", "--quiet", str(own), f"{ALL_REFS}:{ALL_REFS}")
+        return cls(repository, max_bytes=max_bytes, is_secret=is_secret)
 
     @property
     def root(self) -> str:

@@ -62,16 +62,19 @@ MILLIS_PER_DAY: Final = 24 * 3600 * 1000
 IGNORED_FOLDERS: Final = frozenset({"node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
 
 
-_open_workspaces: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Path, GitWorkspace]]] = WeakKeyDictionary()
-"""The open workspaces by event loop. A repository is opened once per loop."""
+_open_workspaces: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[Path, bool], GitWorkspace]]] = (
+    WeakKeyDictionary()
+)
+"""The open workspaces by event loop, and whether git has them. A repository is opened once per loop."""
 
 
 async def open_workspace(root: Path) -> GitWorkspace:
     """Open the workspace of a folder, from the root of its repository."""
     open_workspaces = _open_workspaces.setdefault(asyncio.get_running_loop(), {})
-    if root not in open_workspaces:
-        open_workspaces[root] = await _find_workspace(root)
-    return open_workspaces[root]
+    key = (root, has_repository(root))  # a person can run `git init` meanwhile
+    if key not in open_workspaces:
+        open_workspaces[key] = await _find_workspace(root)
+    return open_workspaces[key]
 
 
 async def _find_workspace(root: Path) -> GitWorkspace:
