@@ -273,3 +273,17 @@ def apply_governing(page: Page, playground: Playground, run: str) -> None:
     dialog.get_by_role("button", name="I read it, apply it").click()
     expect(dialog).to_have_count(0)
     assert (playground.root / "AGENTS.md").read_text("utf-8") == "Be brief.\n"
+
+
+def test_a_question_is_answered_and_has_no_verdict(playground: Playground, open_page: OpenPage) -> None:
+    playground.provider.script = (ScriptedTurn("It is in `export.py`."),)
+    page = open_page(playground)
+    page.get_by_label("What should be done?").fill("where are rows written?")
+    page.get_by_role("button", name="Question").click()
+    page.get_by_role("button", name=re.compile("^(Start|Ask)$")).click()
+    page.wait_for_url("**/runs/*")
+    header = page.locator(".run-header")
+    expect(header.get_by_role("group").filter(has_text="Answer")).to_contain_text("It is in export.py.")
+    expect(header).not_to_contain_text("verdict")
+    expect(header).not_to_contain_text("not verified")
+    playground.provider.script = ()

@@ -18,7 +18,7 @@ export function LiveCalls({ calls, agent }: { calls: LiveCall[]; agent: string }
             <AgentName agent={call.agent} />
             <span className="soft">{t(call.content ? 'activity.writes' : call.output ? 'activity.outputs' : 'activity.thinks')}</span>
           </span>
-          <p className={call.content ? 'live-text' : 'live-text soft'}>{(call.content || call.output || call.reasoning).slice(-TAIL)}</p>
+          <p className={`live-text ${call.content ? '' : 'soft'} ${call.output && !call.content ? 'mono' : ''}`}>{(call.content || call.output || call.reasoning).slice(-TAIL)}</p>
         </div>
       ))}
       {own.length > SHOWN && <p className="soft">{t('activity.moreLive', { count: own.length - SHOWN })}</p>}

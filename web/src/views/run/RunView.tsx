@@ -92,6 +92,7 @@ function Header({ run }: { run: RunDetail }) {
   const isElsewhere = folder !== undefined && run.folder !== '' && run.folder !== folder;
   const waiting = useWaiting(run.id, past === '' && run.waits_for_me > 0);
   const [asked, setAsked] = useState<Action | null>(null);
+  const isAnswer = run.subtasks === 0 && !run.verdict;
   const isOver = ['finished', 'failed', 'cancelled', 'damaged'].includes(run.state);
   const canSwitch = run.actions.some((action) => ALWAYS.includes(action.verb) && action.is_allowed);
   const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && !canSwitch && action.verb === (run.state === 'stopped' ? 'resume' : 'pause'))));
@@ -123,7 +124,7 @@ function Header({ run }: { run: RunDetail }) {
           ) : (
             <>
               {run.verdict && run.verdict !== run.state && <StateSign state={run.verdict} />}{' '}
-              <span className="soft run-reason" title={run.reason}>{run.reason ? <Sentence text={run.reason} /> : !run.verdict && t('run.noVerdict')}</span>
+              <span className="soft run-reason" title={run.reason}>{run.reason ? <Sentence text={run.reason} /> : !run.verdict && !isOver && t('run.noVerdict')}</span>
             </>
           )}
           {run.forked_from && (
@@ -162,8 +163,8 @@ function Header({ run }: { run: RunDetail }) {
         </p>
       )}
       {run.answer && (
-        <details className="answer" open={run.subtasks === 0 && !run.verdict}>
-          <summary>{t('run.answer')}</summary>
+        <details className="answer" open={isAnswer}>
+          <summary>{t(isAnswer ? 'run.answer' : 'run.summary')}</summary>
           <Markdown text={run.answer} />
         </details>
       )}
