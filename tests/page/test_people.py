@@ -22,6 +22,7 @@ tools: [create_artifact, rewrite_artifact, save_memory, ask_user, rewrite]
 Write.
 """
 SCRIBBLES: Final = (
+    ScriptedTurn("", "read_code", {"file": "export.py"}),  # which it may not
     ScriptedTurn("", "create_artifact", {"id": "report", "title": "The report", "reason": "new", "content": "# Ink\n"}),
     ScriptedTurn("", "rewrite_artifact", {"id": "report", "content": "# Water\n", "reason": "cheaper"}),
     ScriptedTurn(
@@ -214,6 +215,7 @@ def test_what_an_agent_leaves_is_restored_corrected_forgotten_and_read_before_it
     page = open_page(playground, expected="status of (409|422)")
     run = playground.ask("/runs", request="write a report", agent="scribe", allow_unverified=True)["id"]
     playground.wait_for_inbox(1)
+    read_failure(page, f"{playground.base_url}/runs/{run}")
     restore_artifact(page, f"{playground.base_url}/runs/{run}")
     answer_after_a_look(page, playground)
     playground.wait_for_state(run, "finished")
@@ -237,6 +239,14 @@ def answer_after_a_look(page: Page, playground: Playground) -> None:
     expect(page.get_by_text("All answered")).to_be_visible()
 
 
+def read_failure(page: Page, address: str) -> None:
+    """Read what failed without what only the log needs."""
+    page.goto(f"{address}/activity")
+    failure = page.locator(".feed-row.level-bad").first
+    expect(failure).to_contain_text("may not use the tool")
+    expect(failure).not_to_contain_text("thread_id")
+
+
 def restore_artifact(page: Page, address: str) -> None:
     """Make an old version of an artifact the newest."""
     page.goto(f"{address}/artifacts")
@@ -252,6 +262,7 @@ def correct_memory(page: Page, address: str) -> None:
     """Change what agents remember, and have it forgotten."""
     page.goto(address)
     memory = page.get_by_role("region", name="Memories").get_by_role("article")
+    expect(memory).to_contain_text("of all projects")
     memory.filter(has_text="Ink is black.").get_by_role("button", name="Edit").click()
     dialog = page.get_by_role("dialog", name="Edit")
     dialog.get_by_label("What agents read").fill("Ink is blue.")

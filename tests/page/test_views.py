@@ -258,6 +258,7 @@ def test_an_agent_shows_its_rights_and_its_steps_and_can_be_talked_to(
     page = open_page(playground, f"/runs/{run}/agents")
     rows_of(page, "Agents").filter(has_text="documentation-1").click()
     inspector = page.get_by_role("complementary", name="Selection")
+    expect(page.locator(".member-row").filter(has_text="checks")).not_to_contain_text("$")  # it calls no model
     inspector.get_by_role("tab", name="Rights").click()
     expect(inspector).to_contain_text("rewrite")
     inspector.get_by_role("tab", name="History").click()
@@ -266,6 +267,12 @@ def test_an_agent_shows_its_rights_and_its_steps_and_can_be_talked_to(
     inspector.get_by_label("Write to documentation-1 as yourself").fill("Write for beginners.")
     inspector.get_by_role("button", name="Send").click()
     expect(inspector.get_by_role("status")).to_contain_text("Sent to documentation-1")
+    page.goto(f"{playground.base_url}/runs/{run}/agents?sel=agent:documentation-1&at=150")
+    inspector.get_by_role("tab", name="Talk").click()
+    inspector.get_by_label("Write to documentation-1 as yourself").fill("Write for experts.")
+    inspector.get_by_role("button", name="Send").hover()
+    expect(inspector.get_by_role("button", name="Send")).to_be_disabled()
+    expect(page.get_by_role("tooltip")).to_contain_text("Go back to live to act.")
 
 
 def test_the_costs_of_a_run_are_a_chart_and_a_table(playground: Playground, run: str, open_page: OpenPage) -> None:
@@ -325,7 +332,7 @@ def test_agents_tools_and_skills_are_listed(playground: Playground, open_page: O
     assert not [row for row in own.get_by_role("cell").all_inner_texts() if not row.strip()]
     page.get_by_role("tab", name="Tools").click()
     page.get_by_label("Search tools").fill("rewrite")
-    expect(page.locator(".item").first).to_contain_text("rewrite")
+    expect(page.locator(".item").first).to_contain_text("edit · found again after a crash · built in")
     page.goto(f"{playground.base_url}/knowledge?view=skills")
     expect(page.get_by_role("main")).to_contain_text("No skill here")
 
@@ -338,3 +345,28 @@ def test_a_person_logs_out_and_is_told_how_to_log_in(empty: Playground, open_pag
     expect(page.get_by_role("main")).to_contain_text("greenroom serve")
     page.goto(f"{empty.base_url}/inbox")
     expect(page.get_by_role("main")).to_contain_text("You are not signed in.")
+
+
+def test_a_request_survives_leaving_and_the_better_way_to_start_is_offered(
+    playground: Playground, run: str, open_page: OpenPage
+) -> None:
+    page = open_page(playground, expected="ERR_FAILED")
+    page.get_by_label("What should be done?").fill(REQUEST)
+    page.get_by_text("Limits and model").click()
+    page.get_by_label("Stop at (dollars)").fill("2")
+    page.goto(f"{playground.base_url}/runs/{run}")
+    page.get_by_role("link", name="Runs", exact=True).click()
+    expect(page.get_by_label("What should be done?")).to_have_value(REQUEST)
+    expect(page.get_by_text("Limits and model")).to_contain_text("$2")
+
+    def advise(route: Route) -> None:
+        route.fulfill(json={**route.fetch().json(), "is_team": False, "reason": "One agent: a team takes longer."})
+
+    page.route("**/api/plans", advise)
+    page.get_by_role("button", name="Plan", exact=True).click()
+    expect(page.get_by_role("button", name="Start the team")).to_be_enabled()
+    with page.expect_request(lambda request: request.method == "POST" and request.url.endswith("/runs")) as started:
+        page.route("**/api/runs", lambda route: route.abort() if route.request.method == "POST" else route.continue_())
+        page.get_by_role("button", name="Start one agent").click()
+    asked = json.loads(started.value.post_data or "")
+    assert (asked["plan"], asked["cost_limit"]) == ("", 2)

@@ -15,13 +15,16 @@ const TONES = { info: 'soft', good: 'good', bad: 'bad', wait: 'wait' } as const;
 // What a person opened or closed stays so while rows come and go on the screen.
 const toggled = new Map<string, boolean>();
 
+// What the log needs and a reader does not; the tab Log shows it.
+const MACHINE = new Set(['at', 'step_id', 'thread_id', 'queued', 'previous']);
+
 /** One event as one line. A failure is open; what is behind the others opens on a click. */
 export const Row = memo(function Row({ row }: { row: EventRow }) {
   const { t } = useTranslation();
   const format = useFormat();
   const level = levelOf(row);
   const key = `${row.run}:${row.version}`;
-  const entries = Object.entries(row.data).filter(([name, value]) => name !== 'at' && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0));
+  const entries = Object.entries(row.data).filter(([name, value]) => !MACHINE.has(name) && !(name === 'attempt' && value === 0) && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0));
   const hasMore = entries.length > 0 || row.step !== '';
   const [isOpen, setOpen] = useState(toggled.get(key) ?? (level === 'bad' && hasMore));
   const toggle = () => {

@@ -46,7 +46,9 @@ export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProp
       </header>
       {outcome ? (
         <div role="status" className="row wrap">
-          <span className="soft cut">{firstLine(item)}</span>
+          <span className="soft cut">
+            <Sentence text={firstLine(item)} />
+          </span>
           <span className="ask-why">
             <Sentence text={outcome} />
           </span>
@@ -55,7 +57,7 @@ export function Card({ item, outcome, isOpen, isChosen, onOpen, send }: CardProp
         <Open item={item} isChosen={isChosen} send={send} />
       ) : (
         <button type="button" className="ask-fold" onClick={onOpen}>
-          {firstLine(item)}
+          <Sentence text={firstLine(item)} />
         </button>
       )}
     </article>

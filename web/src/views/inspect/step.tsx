@@ -17,8 +17,9 @@ export default function StepInspector({ run, id }: InspectProps) {
 }
 
 function Step({ step }: { step: StepDetail }) {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const format = useFormat();
+  const named = (key: string, value: string) => (i18n.exists(key) ? t(key) : value);
   const facts: [string, ReactNode][] = [
     [t('inspect.state'), <StateSign key="state" state={step.state} />],
     [t('inspect.agent'), <Button key="agent" look="quiet" className="inspect-link" onClick={() => select(`agent:${step.agent}`)}><AgentName agent={step.agent} /></Button>],
@@ -26,10 +27,10 @@ function Step({ step }: { step: StepDetail }) {
     [t('inspect.took'), step.started_at !== null && <Duration from={step.started_at} to={step.ended_at} />],
     [t('inspect.attempt'), step.attempt > 1 && format.number(step.attempt)],
     [t('inspect.model'), step.model],
-    [t('inspect.cost'), (step.cost !== null || step.tokens > 0) && <Money value={step.cost} />],
+    [t('inspect.cost'), step.tokens > 0 && <Money value={step.cost} />],
     [t('inspect.tokens'), step.tokens > 0 && format.number(step.tokens)],
-    [t('inspect.effect'), step.effect],
-    [t('inspect.policy'), step.policy],
+    [t('inspect.effect'), named(`ui.effect.${step.effect}`, step.effect)],
+    [t('inspect.policy'), named(`inspect.policies.${step.policy}`, step.policy)],
     [t('inspect.rule'), step.rule && <code>{step.rule}</code>],
   ];
   return (

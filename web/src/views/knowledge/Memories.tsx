@@ -11,8 +11,9 @@ import { Entry } from '../../ui/Entry';
 
 /** What agents remember over runs: to search, to correct and to forget. */
 export function Memories() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { params } = useAddress();
+  const scopeName = (scope: string) => (i18n.exists(`knowledge.scope.${scope}`) ? t(`knowledge.scope.${scope}`) : scope);
   const search = useDeferredValue(params.q ?? '');
   const scope = params.scope ?? '';
   const all = useList<Memory>('memories');
@@ -27,7 +28,7 @@ export function Memories() {
         {scopes.length > 1 &&
           scopes.map((name) => (
             <Chip key={name} isOn={scope === name} onToggle={() => setParam('scope', scope === name ? '' : name)}>
-              {name}
+              {scopeName(name)}
             </Chip>
           ))}
       </div>
@@ -41,14 +42,13 @@ export function Memories() {
                 <article className="item">
                   <p className="item-text">{memory.text}</p>
                   <div className="row wrap soft">
-                    <span>{memory.scope}</span>
+                    <span>{scopeName(memory.scope)}</span>
                     {memory.tags.map((tag) => (
                       <span key={tag}>#{tag}</span>
                     ))}
                     {memory.by && <span>{t('knowledge.by', { name: memory.by })}</span>}
-                    <span className="grow">
-                      <Time at={memory.updated_at ?? memory.created_at} />
-                    </span>
+                    <Time at={memory.updated_at ?? memory.created_at} />
+                    <span className="grow" />
                     {!memory.is_trusted && <span className="tone-wait">◐ {t('knowledge.untrusted')}</span>}
                     <Button onClick={() => setEdited(memory)}>{t('knowledge.edit')}</Button>
                     <Button look="danger" onClick={() => setForgotten(memory)}>

@@ -71,7 +71,7 @@ function Own() {
 }
 
 function Tools() {
-  const { t } = useTranslation();
+  const { t, i18n } = useTranslation();
   const { params } = useAddress();
   const tools = useList<Tool>('tools');
   const words = (params.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
@@ -90,9 +90,9 @@ function Tools() {
                   <li key={`${tool.source}/${tool.name}`} className="item">
                     <div className="row wrap">
                       <code className="grow">{tool.name}</code>
-                      <span className="soft">{[tool.group, tool.effect, tool.source].filter(Boolean).join(' · ')}</span>
+                      <span className="soft">{[tool.group, i18n.exists(`ui.effect.${tool.effect}`) ? t(`ui.effect.${tool.effect}`) : tool.effect, tool.source === 'built-in' ? t('agents.builtIn') : tool.source].filter(Boolean).join(' · ')}</span>
                     </div>
-                    <p className="item-text">{tool.description.replace(EXAMPLE, '').trim()}</p>
+                    <p className="item-text"><Sentence text={tool.description.replace(EXAMPLE, '').trim()} /></p>
                   </li>
                 ))}
               </ul>

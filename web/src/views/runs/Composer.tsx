@@ -62,6 +62,8 @@ export function Composer() {
     if (isTeam && (!proposal || isEdited)) makePlan();
     else begin();
   };
+  const startsTeam = text !== '' && proposal?.parts.length !== 1;
+  const advisesAgent = startsTeam && proposal !== null && !proposal.is_team;
   const whyNot = isAway ? t('ui.unreachable') : isReady ? '' : t('composer.writeFirst');
   return (
     <form
@@ -142,9 +144,14 @@ export function Composer() {
           )}
           <div className="actions">
             <Button onClick={forget}>{t('composer.discardPlan')}</Button>
-            <Button look="main" isDisabled={isEdited || isBusy || isAway} why={isEdited ? t('composer.checkFirst') : undefined} onClick={begin}>
-              {start.isPending ? t('composer.starting') : t(text && proposal.parts.length !== 1 ? 'composer.startTeam' : 'composer.startAgent')}
+            <Button look={advisesAgent ? undefined : 'main'} isDisabled={isEdited || isBusy || isAway} why={isEdited ? t('composer.checkFirst') : undefined} onClick={begin}>
+              {start.isPending ? t('composer.starting') : t(startsTeam ? 'composer.startTeam' : 'composer.startAgent')}
             </Button>
+            {advisesAgent && (
+              <Button look="main" isDisabled={isBusy || isAway} onClick={() => start.mutate(runInput(request.trim(), 'agent', limits, ''))}>
+                {t('composer.startAgent')}
+              </Button>
+            )}
           </div>
         </ProposalView>
       )}
