@@ -270,6 +270,10 @@ async def test_a_person_of_an_organisation_asks_and_answers(shop: Path, monkeypa
         await desk.answer(item, text="Green.")
         assert (await desk.runtime.state(run)).agents[MANAGER].step_lock == ()
         assert await desk.list_open(run) == []
+        late = await desk.answer(item, 409, text="Black.")
+        assert late["message"] == "The question is no longer open."
+        reply = await desk.post(f"/runs/{run}/messages", 409, text="Black.", answers=item["id"])
+        assert (reply["message"], reply["code"]) == (late["message"], "gone")
         rows = (await desk.get(f"/runs/{run}/messages"))["items"]
         assert [(row["sender"], row["text"]) for row in rows] == [
             ("ann", "Make tea."),

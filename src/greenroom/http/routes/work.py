@@ -259,7 +259,7 @@ async def _wake(context: ServerContext, run: TeamId) -> str:
 async def _send_as_person(context: ServerContext, state: TeamState, body: inputs.MessageInput) -> schemas.VerbResult:
     person = HumanAgent(context.runtime, state.team.team_id, find_person(state, body.sender.strip()))
     if body.answers:
-        return await _answer_letter(state, person, body.answers, body.text)
+        return await _answer_letter(context, state, person, body.answers, body.text)
     managers = sorted(name for name, agent in state.agents.items() if agent.spec.manager and agent.spec.kind != "human")
     receiver = body.to or next(iter(managers), "")
     if receiver in state.groups:
@@ -270,11 +270,11 @@ async def _send_as_person(context: ServerContext, state: TeamState, body: inputs
 
 
 async def _answer_letter(
-    state: TeamState, person: HumanAgent, name: str, text: str, *, failed: bool = False
+    context: ServerContext, state: TeamState, person: HumanAgent, name: str, text: str, *, failed: bool = False
 ) -> schemas.VerbResult:
     letter = next((item for item in find_unanswered(state, person.me) if item.message.message_id == name), None)
     if letter is None:
-        raise make_refusal("unknown_item", translate("actions.unknown_item", item=name))
+        raise await _explain_closed(context, state.team.team_id, name)
     await (person.answer(letter, text) if letter.kind == "question" else person.finish(letter, text, failed=failed))
     return schemas.VerbResult(message=translate("actions.answered"))
 
@@ -358,7 +358,7 @@ async def answer_item(context: Context, run: RunPath, item: str, body: inputs.An
     if approval is None and MessageId(item) in state.mail:
         letter = state.mail[MessageId(item)]
         person = HumanAgent(context.runtime, run, find_person(state, next(iter(letter.receiver), "")))
-        return await _answer_letter(state, person, item, body.text, failed=body.decision == "denied")
+        return await _answer_letter(context, state, person, item, body.text, failed=body.decision == "denied")
     if approval is None or approval.state != "pending":
         raise await _explain_closed(context, run, item)
     answer = await _make_decision(context, state, approval, body)
@@ -410,14 +410,13 @@ async def _make_decision(
 
 async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> RefusedError:
     """Return why a request cannot be answered: who answered it and how, or that it is not open."""
-    found = await find_answer(context.runtime, run, item)
+    found, state = await find_answer(context.runtime, run, item), await context.reader.read(run)
     if found is None:
-        is_known = ApprovalId(item) in (await context.runtime.state(run)).approvals
+        is_known = ApprovalId(item) in state.approvals or await context.runtime.log.find(run, "message", item)
         code, key = ("gone", "withdrawn") if is_known else ("unknown_item", "unknown_item")
         return make_refusal(code, translate(f"actions.{key}", item=item[:80]))
     who = {CLIENT: "who_page", SYSTEM: "who_none"}.get(found.by, "who_terminal" if found.by.startswith(CLIENT) else "")
     answer = found.reason if found.answer == "approved" and found.reason else translate(f"actions.{found.answer}")
-    state = await context.reader.read(run)
     step = await context.reader.find_step(run, StepId(item.partition("?")[0]), state.version)
     if answer.startswith("{") and step is not None and step.work.executor == SETTLE_CONFLICT:
         answer = translate("actions.each_file")  # not the JSON that says which version each file takes
