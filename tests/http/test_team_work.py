@@ -135,6 +135,9 @@ async def test_what_planning_took_counts_under_the_limits_of_the_run(
             left.append((await desk.runtime.state(run)).budgets[TEAM_BUDGET].limits.tokens)
             await desk.post(f"/runs/{run}/cancel")
         assert left == [48_600, 50_000, 50_000]
+        monkeypatch.setattr(GatedModel, "price", lambda *_: 1_000_000)
+        begun = await desk.post("/runs", 201, request="try it", plan=again["text"], cost_limit=0.5)
+        assert begun["notes"][0].startswith("The limit of $0.5 is below the estimate of $")
 
 
 async def test_a_run_goes_on_with_one_answer_while_another_question_waits(
@@ -245,6 +248,10 @@ async def test_a_run_that_reached_its_limit_goes_on_with_a_higher_one(
         row = await desk.get(f"/runs/{run}")
         assert (row["state"], row["cost"], row["cost_limit"]) == ("limit", 0.02, 0.01)
         assert row["reason"] == "The limit of $0.01 is reached. Resume with a higher one."
+        for limit in (None, 0.01, 0.005):
+            refused = await desk.post(f"/runs/{run}/resume", 409, cost_limit=limit)
+            assert refused["message"] == row["reason"]
+        assert (await desk.get(f"/runs/{run}"))["cost_limit"] == 0.01
         await desk.post(f"/runs/{run}/resume", cost_limit=1)
         assert await desk.allow(run) is None
         row = await desk.get(f"/runs/{run}")

@@ -165,11 +165,10 @@ async def blame_file(
         raise make_refusal("no_such_file", str(fault)) from None
     subtasks = {step.step_id: str(step.subtask_id or "") for step in steps}
     lines = [
-        schemas.BlameLine(
+        schemas.BlameLine.make(
+            origin.step,
             line=number,
             commit=origin.commit,
-            agent=origin.step.agent if origin.step else "",
-            step=origin.step.step if origin.step else "",
             subtask=subtasks.get(StepId(origin.step.step), "") if origin.step else "",
             message=origin.step.summary if origin.step else "",
         )

@@ -185,11 +185,8 @@ async def list_events(
 
 def _find_edge(wanted: Sequence[EventRow], versions: Sequence[int], limit: int, *, is_forward: bool) -> int | None:
     """Return the version from which the next page goes on; None if there were no events."""
-    if len(wanted) == limit:
-        return wanted[-1].version if is_forward else wanted[0].version
-    if not versions:
-        return None
-    return versions[-1] if is_forward else versions[0]
+    reached = [row.version for row in wanted] if len(wanted) == limit else versions
+    return reached[-1 if is_forward else 0] if reached else None
 
 
 def _take_near(rows: Iterable[IndexedEvent], limit: int) -> Iterator[IndexedEvent]:

@@ -163,9 +163,12 @@ async def start_run(context: Context, body: inputs.RunInput) -> schemas.StartedR
     limits = caps.limits.minus(context.planned.get(body.proposal, NOTHING))
     if body.plan:
         analyst = await open_analyst(app, body.model.strip(), note=notes.append, warn=notes.append, limits=caps.limits)
-        plan = analyst.assess(make_parser(analyst)(body.plan)).plan
+        proposal = analyst.assess(make_parser(analyst)(body.plan))
+        cost = proposal.analysis.estimate.cost
+        if caps.cost is not None and cost is not None and caps.cost < cost.low:
+            notes.append(translate("actions.below_estimate", limit=caps.cost, low=cost.low, high=cost.high))
         await _prepare_folder(app.root)
-        team = await create_planned_run(app, analyst, plan, limits, wanted)
+        team = await create_planned_run(app, analyst, proposal.plan, limits, wanted)
     else:
         team = await _create_single(context, body, caps, limits, wanted, notes)
     context.planned.pop(body.proposal, None)
@@ -345,8 +348,7 @@ async def _read_as_agent(context: ServerContext, state: TeamState, step: Step, p
         return FolderReader(Path(state.team.workspace)).read(path)
     change = await find_change(state.team, context.app.steps)
     subtask = state.find_subtask(step)
-    part = await find_subtask_change(change, context.app.steps, subtask.name) if subtask is not None else None
-    change = part or change
+    change = (await find_subtask_change(change, context.app.steps, subtask.name) if subtask else None) or change
     return await change.workspace.read(change.tip, path)
 
 
@@ -465,13 +467,16 @@ async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: inputs.V
 
 async def _resume(context: ServerContext, run: TeamId, body: inputs.VerbInput) -> schemas.VerbResult:
     state = await context.runtime.state(run)
+    old = state.budgets[TEAM_BUDGET].limits
+    money = round(body.cost_limit * MILLIONTHS_PER_DOLLAR) if body.cost_limit else old.money
+    millis = round(body.time_limit_s * 1000) if body.time_limit_s else old.millis
+    for name, before, now in (("money", old.money, money), ("millis", old.millis, millis)):
+        if f"limit: {TEAM_BUDGET} {name}" == state.team.paused and (now or 0) <= (before or 0):
+            raise make_refusal("limit_reached", (await make_row(context, await find_info(context, run))).reason)
     intents = list[Intent]([ResumeTeam()] if state.team.paused is not None else [])
     intents += [ResumeTask(task_id=task.task_id) for task in state.tasks.values() if task.paused is not None]
-    if body.cost_limit or body.time_limit_s:
-        limits = state.budgets[TEAM_BUDGET].limits
-        money = round(body.cost_limit * MILLIONTHS_PER_DOLLAR) if body.cost_limit else limits.money
-        millis = round(body.time_limit_s * 1000) if body.time_limit_s else limits.millis
-        intents.insert(0, SetLimits(budget_id=TEAM_BUDGET, limits=evolve(limits, money=money, millis=millis)))
+    if (money, millis) != (old.money, old.millis):
+        intents.insert(0, SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, money=money, millis=millis)))
     is_here = await context.runtime.log.holder(run) is None
     for model in list_team_models(state) if is_here else ():
         context.app.get_model(model)  # refuse before anything changes
