@@ -250,12 +250,21 @@ async def test_a_run_that_reached_its_limit_goes_on_with_a_higher_one(
         assert row["reason"] == "The limit of $0.01 is reached. Resume with a higher one."
         for limit in (None, 0.01, 0.005):
             refused = await desk.post(f"/runs/{run}/resume", 409, cost_limit=limit)
-            assert refused["message"] == row["reason"]
+            shown = (row["reason"], f"`greenroom resume {run} --max-cost 0.02`")
+            assert (refused["message"], refused["hint"]) == shown
         assert (await desk.get(f"/runs/{run}"))["cost_limit"] == 0.01
         await desk.post(f"/runs/{run}/resume", cost_limit=1)
         assert await desk.allow(run) is None
         row = await desk.get(f"/runs/{run}")
         assert (row["state"], row["verdict"], row["cost_limit"]) == ("finished", "verified", 1)
+    (shop / ".greenroom").mkdir()
+    (shop / ".greenroom" / "config.toml").write_text("[limits]\ntokens = 40\n")
+    async with open_desk(coder(paid), monkeypatch) as desk:
+        run = await desk.start(request="add a test")
+        await desk.rest(run)
+        refused = await desk.post(f"/runs/{run}/resume", 409)
+        assert refused["message"] == "The limit of 40 tokens is reached. Resume with a higher one."
+        assert refused["hint"] == f"`greenroom resume {run} --max-tokens 80`"
 
 
 @pytest.mark.req("MAS-234", "MAS-239", "MAS-242", "MAS-245", "MAS-253")

@@ -189,17 +189,11 @@ async def _rebuild_prompt(
     if request is None:
         return [], translate("server.no_prompt")
     redact = context.app.model_session.redaction.text
-    shown = [
-        schemas.PromptMessage(
-            role=message.role,
-            text=redact(
-                "\n".join(
-                    (message.content, *(f"{call.name} {encode(call.arguments).decode()}" for call in message.calls))
-                ).strip()
-            ),
-        )
-        for message in request.messages
-    ]
+    shown = list[schemas.PromptMessage]()
+    for message in request.messages:
+        calls = (f"{call.name} {encode(call.arguments).decode()}" for call in message.calls)
+        text = redact("\n".join((message.content, *calls)).strip())
+        shown.append(schemas.PromptMessage(role=message.role, text=text))
     return shown, translate("server.prompt_note")
 
 

@@ -62,7 +62,7 @@ from greenroom.app.teams.start import create_planned_run
 from greenroom.app.toolset.pipeline import CallPreview, preview_call
 from greenroom.app.toolset.policy import normalise_rule
 from greenroom.app.toolset.toolbox import Toolbox
-from greenroom.app.words import shorten
+from greenroom.app.words import LIMIT_FLAGS, shorten
 from greenroom.core.base.amounts import NOTHING, Limits
 from greenroom.core.base.errors import GreenroomError, RefusedError, WorldFault, make_refusal
 from greenroom.core.base.ids import TEAM_BUDGET, AgentId, ApprovalId, GroupId, MessageId, StepId, TeamId
@@ -75,7 +75,7 @@ from greenroom.core.state.step import Step
 from greenroom.core.state.team_state import TeamState
 from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
-from greenroom.http.routes.changes import change_run
+from greenroom.http.routes.changes import change_run, name_command
 from greenroom.http.routes.runs import find_info, list_letters, make_row
 from greenroom.http.state_reader import keep
 from greenroom.runs.verdict import SETTLE_CONFLICT
@@ -470,9 +470,13 @@ async def _resume(context: ServerContext, run: TeamId, body: inputs.VerbInput) -
     old = state.budgets[TEAM_BUDGET].limits
     money = round(body.cost_limit * MILLIONTHS_PER_DOLLAR) if body.cost_limit else old.money
     millis = round(body.time_limit_s * 1000) if body.time_limit_s else old.millis
-    for name, before, now in (("money", old.money, money), ("millis", old.millis, millis)):
-        if f"limit: {TEAM_BUDGET} {name}" == state.team.paused and (now or 0) <= (before or 0):
-            raise make_refusal("limit_reached", (await make_row(context, await find_info(context, run))).reason)
+    for name, now in (("money", money), ("millis", millis), ("tokens", old.tokens)):
+        before = int(getattr(old, name) or 0)
+        if state.team.paused == f"limit: {TEAM_BUDGET} {name}" and (now or 0) <= before:
+            row = await make_row(context, await find_info(context, run))
+            twice = {"money": f"{2 * before / MILLIONTHS_PER_DOLLAR:g}", "millis": f"{max(before // 30_000, 1)}m"}
+            command = name_command("resume", run, LIMIT_FLAGS[name], twice.get(name, str(2 * before)))
+            raise make_refusal("limit_reached", row.reason, command)
     intents = list[Intent]([ResumeTeam()] if state.team.paused is not None else [])
     intents += [ResumeTask(task_id=task.task_id) for task in state.tasks.values() if task.paused is not None]
     if (money, millis) != (old.money, old.millis):
