@@ -258,6 +258,10 @@ async def test_a_rule_that_was_not_shown_is_not_granted_for_a_run(shop: Path, mo
         refused = await desk.answer(item, 422, scope="run", rule="allow command *")
         assert refused["code"] == "invalid_rule"
         assert [open_["id"] for open_ in await desk.list_open(run)] == [item["id"]]
+        await desk.post(f"/runs/{run}/cancel")
+        late = await desk.answer(item, 409)
+        assert (late["code"], late["message"]) == ("gone", "The question is no longer open.")
+        assert (await desk.answer({"run": run, "id": "coder#99?1"}, 404))["code"] == "unknown_item"
 
 
 async def test_a_run_of_another_folder_says_where_it_goes_on(

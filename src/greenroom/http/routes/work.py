@@ -413,13 +413,13 @@ async def _make_decision(
 async def _explain_closed(context: ServerContext, run: TeamId, item: str) -> RefusedError:
     """Return why a request cannot be answered: who answered it and how, or that it is not open."""
     found, state = await find_answer(context.runtime, run, item), await context.reader.read(run)
+    step = await context.reader.find_step(run, StepId(item.partition("?")[0]), state.version)
     if found is None:
-        is_known = ApprovalId(item) in state.approvals or await context.runtime.log.find(run, "message", item)
+        is_known = step is not None or await context.runtime.log.find(run, "message", item)
         code, key = ("gone", "withdrawn") if is_known else ("unknown_item", "unknown_item")
         return make_refusal(code, translate(f"actions.{key}", item=item[:80]))
     who = {CLIENT: "who_page", SYSTEM: "who_none"}.get(found.by, "who_terminal" if found.by.startswith(CLIENT) else "")
     answer = found.reason if found.answer == "approved" and found.reason else translate(f"actions.{found.answer}")
-    step = await context.reader.find_step(run, StepId(item.partition("?")[0]), state.version)
     if answer.startswith("{") and step is not None and step.work.executor == SETTLE_CONFLICT:
         answer = translate("actions.each_file")  # not the JSON that says which version each file takes
     name = translate(f"actions.{who}") if who else found.by
