@@ -124,6 +124,19 @@ def test_the_plan_is_a_graph_and_a_gantt_with_one_selection(
     expect(page.locator(".graph")).not_to_contain_text("Press enter")  # English in every language, and not true
 
 
+def test_times_and_durations_go_on_while_nothing_happens(playground: Playground, run: str, open_page: OpenPage) -> None:
+    page = open_page(playground)
+    page.clock.install()
+    page.goto(f"{playground.base_url}/runs/{run}/plan")
+    since = page.locator(".run-header .waits time")
+    lasts = page.locator(".react-flow__node").filter(has_text="documentation-1").locator(".num").first
+    begun, lasted = since.inner_text(), lasts.inner_text()
+    page.clock.run_for(180_000)
+    expect(since).not_to_have_text(begun)
+    expect(since).to_contain_text("min. ago")
+    expect(lasts).not_to_have_text(lasted)
+
+
 def test_back_and_forward_restore_the_tab_the_selection_and_the_version(
     playground: Playground, run: str, open_page: OpenPage
 ) -> None:

@@ -32,7 +32,7 @@ export default function Log({ run }: TabProps) {
         <input className="field search" type="search" data-search aria-label={t('log.search')} placeholder={t('log.search')} value={params.q ?? ''} onChange={(event) => setParam('q', event.target.value)} />
         <Choice label={t('log.type')} all={t('log.allTypes')} value={filter.type} values={[...types.current].sort()} onChange={(value) => setParam('type', value)} />
         <Choice label={t('log.agent')} all={t('log.allAgents')} value={filter.agent} values={agents.map((agent) => agent.id)} onChange={(value) => setParam('agent', value)} />
-        <span className="grow" />
+        <span className="log-gap" />
         {older}
         <Export run={run} filter={filter} />
       </div>
