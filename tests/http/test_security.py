@@ -95,6 +95,24 @@ async def test_an_address_that_no_file_can_have_is_not_found(site: Site, path: s
     assert (await site.client.get(path)).status_code == 404
 
 
+@pytest.mark.parametrize(
+    "path", ["//api/session", "/API/session", "/./api/session", "/x/../api/session", "/api;/session"]
+)
+async def test_no_spelling_of_an_address_avoids_the_login(site: Site, path: str) -> None:
+    answer = await site.client.get(httpx2.URL(f"{ORIGIN}").copy_with(raw_path=path.encode()))
+    assert answer.status_code in (401, 503), "the API, or the page, which is not built here"
+    assert answer.headers["content-security-policy"]
+
+
+async def test_a_link_on_another_page_logs_no_browser_in(site: Site) -> None:
+    code = site.access.make_code()
+    for kind in ("cross-site", "same-site"):
+        answer = await site.client.get("/login", params={"code": code}, headers={"Sec-Fetch-Site": kind})
+        assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+    typed = await site.client.get("/login", params={"code": code}, headers={"Sec-Fetch-Site": "none"})
+    assert typed.status_code == 303, "and the code is still good"
+
+
 async def test_a_login_link_ends_after_ten_minutes(site: Site) -> None:
     code = site.access.make_code()
     site.clock.seconds += CODE_LIFETIME_S + 1
@@ -146,6 +164,13 @@ def test_a_token_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     [
         *("evil.example", "127.0.0.1", "localhost", "127.0.0.1:80", "127.0.0.1:87600", f"127.0.0.1.:{PORT}", ""),
         *(f"localhost.evil.example:{PORT}", f"0.0.0.0:{PORT}", f"LOCALHOST:{PORT}", f"a@127.0.0.1:{PORT}"),
+        *(f"localhost.:{PORT}", f"[::ffff:127.0.0.1]:{PORT}", f"[0:0:0:0:0:0:0:1]:{PORT}", f"127.1:{PORT}"),
+        *(
+            f"2130706433:{PORT}",
+            f"127.0.0.1:0{PORT}",
+            f"127.0.0.1:{PORT},evil.example",
+            f"evil.example#@127.0.0.1:{PORT}",
+        ),
     ],
 )
 async def test_another_host_is_refused_even_with_the_token(site: Site, host: str) -> None:
@@ -212,7 +237,18 @@ async def test_a_body_that_cannot_be_used_is_refused_in_words(site: Site, body: 
     assert not re.search(r"\bis\b", chinese.json()["message"])
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""),
+        *(
+            "application/json, text/plain",
+            "application/jsonx",
+            "application/vnd.api+json",
+            "text/plain;application/json",
+        ),
+    ],
+)
 async def test_only_json_is_taken(site: Site, kind: str) -> None:
     for method in ("POST", "PUT", "DELETE"):
         headers = {**site.token, "Content-Type": kind}
@@ -224,6 +260,8 @@ async def test_only_json_is_taken(site: Site, kind: str) -> None:
 async def test_other_methods_are_refused(site: Site, method: str) -> None:
     answer = await site.client.request(method, "/api/session", headers=site.token)
     assert answer.status_code == 405
+    override = {"X-HTTP-Method-Override": method, "X-Method-Override": method, **site.token}
+    assert (await site.client.post("/api/session?_method=GET", headers=override, json={})).status_code == 405
     head = await site.client.head("/api/runs", headers=site.token)
     assert (head.status_code, head.headers["allow"]) == (405, "GET")
     for method_, path, message in (("PUT", "runs", "method."), ("GET", "nothing", "nothing at this address.")):
