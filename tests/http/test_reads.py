@@ -250,6 +250,10 @@ async def test_messages_timeline_and_bars(asker: Asker) -> None:
     buckets = cast("list[dict[str, int]]", timeline["buckets"])
     assert sum(bucket["events"] for bucket in buckets) == head
     assert buckets[-1]["version"] == head
+    ended = await asker.items("/events?type=TaskEnded")
+    for at, expected in ((head, ended), (cast("int", ended[0]["version"]) - 1, [])):
+        marks = cast("Rows", (await asker.get(f"{asker.run}/timeline?at={at}"))["marks"])
+        assert [(mark["kind"], mark["version"]) for mark in marks] == [("verdict", row["version"]) for row in expected]
     lanes = {
         str(lane["agent"]): cast("Rows", lane["bars"])
         for lane in cast("Rows", (await asker.get(f"{asker.run}/gantt"))["lanes"])

@@ -47,19 +47,17 @@ MAX_FOLD: Final = 2_000
 """Events that are folded onto a checkpoint rather than onto a snapshot of the log."""
 
 STEP_ENDS: Final = frozenset({"StepEnded"})
+MARKS: Final = frozenset({"ApprovalRequested", "ApprovalAnswered", "TaskEnded"})
+ENDS: Final = frozenset({"SubtaskEnded", "StepEnded"})
 STEP_STARTS: Final = frozenset({"StepStarted"})
-PERSON_TYPES: Final = frozenset({"StepQueued", "NotePosted"})
 MARK_LEVELS: Final[Mapping[str, EventLevel]] = {"✓": "good", "✗": "bad", "!": "bad", "?": "wait"}
 
 K = TypeVar("K")
 T = TypeVar("T")
-FAILED: Final = 1
-WITH_MODEL: Final = 2
-JUDGED: Final = 4
-WAITING: Final = 8
-BY_PERSON: Final = 16
-"""Flags of an event: a step or subtask failed; an attempt calls a model; a step's result has a verdict or a tree of
-files; a sender waits for a reply; a person wrote it."""
+WITH_MODEL: Final = 1
+JUDGED: Final = 2
+WAITING: Final = 4
+"""Flags of an event: an attempt calls a model; a step's result has a verdict or a tree of files; a sender waits."""
 
 _JUDGED: Final = re.compile(rb'"(tree|verdict)":').search
 
@@ -201,6 +199,8 @@ class RunIndex:
         self._subtasks: dict[str, str] = {}
         self._names: dict[str, int] = {}
         self.released: dict[str, int] = {}
+        self.by_person = array("I")  # versions of what a person wrote
+        self.marks = array("I")  # versions of the moments worth a look
 
     @property
     def version(self) -> int:
@@ -210,12 +210,14 @@ class RunIndex:
     def add(self, stored: StoredEvent) -> None:
         """Add the next event."""
         fields = read_subject(stored)
-        flags = FAILED if fields.state == "failed" else 0
-        flags |= WITH_MODEL if fields.terms is not None and fields.terms.effect == "model" else 0
+        flags = WITH_MODEL if fields.terms is not None and fields.terms.effect == "model" else 0
         flags |= JUDGED if stored.type == "StepEnded" and _JUDGED(stored.data) is not None else 0
-        flags |= BY_PERSON if stored.type in PERSON_TYPES and fields.is_by_person else 0
         flags |= WAITING if fields.message is not None and fields.message.waiting else 0
         self._at.append(stored.at)
+        if stored.type in ("StepQueued", "NotePosted") and fields.is_by_person:
+            self.by_person.append(stored.version)
+        if stored.type in MARKS or (stored.type in ENDS and fields.state == "failed"):
+            self.marks.append(stored.version)
         agent, _, ordinal = fields.step.rpartition("#")
         agent = agent or fields.agent
         self._kind.append(self._kinds.setdefault(stored.type, len(self._kinds)))

@@ -29,7 +29,7 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.http import schemas
 from greenroom.http.context import At, Context, Cursor, Limit, RunPath, ServerContext, cut_page, read_cursor
 from greenroom.http.routes.runs import read_ended, read_stages, read_tasks
-from greenroom.http.state_reader import BY_PERSON, PERSON_TYPES, STEP_ENDS, STEP_STARTS
+from greenroom.http.state_reader import STEP_ENDS, STEP_STARTS
 
 MAX_STATES: Final = 2_000
 """Ended steps that the states of a run hold. More are in the pages of an agent's steps."""
@@ -223,8 +223,7 @@ async def _list_letters_of_person(
 ) -> list[schemas.Message]:
     """Return what a person wrote to agents that work, as turns, and to those that begin later, as notes."""
     index, letters = await context.reader.index(run), dict[tuple[int, str], schemas.Message]()
-    rows = index.rows(first=after + 1, last=last, types=PERSON_TYPES)
-    versions = [row.version for row in islice((row for row in rows if row.flags & BY_PERSON), limit)]
+    versions = [version for version in index.by_person if after < version <= last][:limit]
     for stored in await context.runtime.log.pick(run, versions):
         event = decode_event(stored)
         if isinstance(event, NotePosted):

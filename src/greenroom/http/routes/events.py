@@ -19,7 +19,7 @@ from greenroom.core.ports.log import StoredEvent
 from greenroom.http.context import MAX_NUMBER, At, Context, Limit, RunPath, ServerContext, read_cursor
 from greenroom.http.event_hub import Subscription
 from greenroom.http.schemas import EventRow, Fields, Page
-from greenroom.http.state_reader import FAILED, WAITING, WITH_MODEL, IndexedEvent, RunIndex
+from greenroom.http.state_reader import WAITING, WITH_MODEL, IndexedEvent, RunIndex
 
 MAX_SPAN: Final = 3_000
 """Events that one page reads at most. A page of rare events may have fewer rows and still a next one."""
@@ -220,13 +220,8 @@ async def read_timeline(
 
 
 async def _find_marks(context: ServerContext, run: TeamId, index: RunIndex, head: int) -> list[Mark]:
-    rows = (
-        row
-        for row in index.rows_back(last=head, types=frozenset(MARK_KINDS))
-        if row.type not in ("SubtaskEnded", "StepEnded") or row.flags & FAILED
-    )
-    newest = {row.version: row for row in islice(rows, MAX_MARKS)}
-    events = await context.runtime.log.pick(run, sorted(newest))
+    newest = [version for version in index.marks if version <= head][-MAX_MARKS:]
+    events = await context.runtime.log.pick(run, newest)
     return [
         Mark(version=stored.version, at=stored.at, kind=MARK_KINDS[stored.type], text=_describe_mark(stored))
         for stored in events
