@@ -336,6 +336,10 @@ def test_the_inbox_is_used_with_keys(playground: Playground, run: str, open_page
     page.locator("h1").click()
     page.keyboard.press("a")
     expect(permission.get_by_role("status")).to_be_visible()
+    page.goto(f"{playground.base_url}/runs/{run}/activity")
+    feed = page.get_by_role("region", name="Activity")
+    expect(feed).to_contain_text("approved by a person")
+    expect(feed).not_to_contain_text(re.compile("door|takes over"))  # what the machinery calls a person, and itself
 
 
 def test_agents_tools_and_skills_are_listed(playground: Playground, open_page: OpenPage) -> None:

@@ -6,8 +6,7 @@ import { select } from '../../state/url';
 import { AgentName, Button, Sentence } from '../../ui';
 import { Data } from '../../ui/Data';
 import { reveal } from '../../ui/reveal';
-import { inWords } from '../changes/answer';
-import { levelOf, lineOf } from './rows';
+import { CLIENT, levelOf, tell } from './rows';
 
 const SIGNS = { info: '·', good: '✓', bad: '✗', wait: '◐' } as const;
 const TONES = { info: 'soft', good: 'good', bad: 'bad', wait: 'wait' } as const;
@@ -16,7 +15,7 @@ const TONES = { info: 'soft', good: 'good', bad: 'bad', wait: 'wait' } as const;
 const toggled = new Map<string, boolean>();
 
 // What the log needs and a reader does not; the tab Log shows it.
-const MACHINE = new Set(['at', 'step_id', 'thread_id', 'queued', 'previous']);
+const MACHINE = new Set(['at', 'by', 'step_id', 'thread_id', 'queued', 'previous']);
 
 /** One event as one line. A failure is open; what is behind the others opens on a click. */
 export const Row = memo(function Row({ row }: { row: EventRow }) {
@@ -40,8 +39,8 @@ export const Row = memo(function Row({ row }: { row: EventRow }) {
         <span className={`tone-${TONES[level]}`} aria-hidden="true">
           {SIGNS[level]}
         </span>
-        <span className="feed-agent">{row.agent && <AgentName agent={row.agent} />}</span>
-        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{<Sentence text={reveal(inWords(lineOf(row), t))} />}</span>
+        <span className="feed-agent">{row.agent && <AgentName agent={CLIENT.test(row.agent) ? t('activity.person') : row.agent} />}</span>
+        <span className={isOpen ? 'feed-text' : 'feed-text cut'}>{<Sentence text={reveal(tell(row, t))} />}</span>
       </button>
       {isOpen && (
         <div className="feed-more">

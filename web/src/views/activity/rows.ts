@@ -1,8 +1,10 @@
+import type { TFunction } from 'i18next';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { get, seg } from '../../api/client';
 import { stream, useFeed } from '../../api/stream';
 import type { EventRow, Page } from '../../api/types';
+import { inWords } from '../changes/answer';
 
 export interface Filters {
   agent: string;
@@ -72,7 +74,7 @@ const fits = (row: EventRow, { agent, type, search }: Filters) =>
   (!agent || row.agent === agent) && (!type || row.type === type) && (!search || row.text.toLowerCase().includes(search.toLowerCase()));
 
 // What the machinery notes for itself; the tab Log and `Every event` show it.
-const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'TaskEnding', 'TaskStarted', 'ThreadClosed', 'ThreadOpened']);
+const QUIET = new Set(['Declared', 'EffectPrepared', 'LimitsSet', 'MemberChanged', 'MemberCompleted', 'OriginsShared', 'OwnerChanged', 'ParticipantsAdded', 'StageAdded', 'StepBlocked', 'StepQueued', 'StepUnblocked', 'TaskEnding', 'TaskStarted', 'ThreadClosed', 'ThreadOpened']);
 
 /** The first line of a model's reply; empty when it only called tools, null when the event is no model call. */
 export function replyOf(row: EventRow): string | null {
@@ -84,8 +86,10 @@ export function replyOf(row: EventRow): string | null {
 /** Arguments in JSON and the diff behind an edit are in what a row opens. */
 export const plain = (text: string) => text.replace(/ \{".*?[}…](?= →|$)/, '').replace(/ → [{[]".*$/, '').replace(/(?<=\.) @@ .*$/, '');
 
-/** A pause is what a person or a limit wanted, no failure. */
-export const levelOf = (row: EventRow): EventRow['level'] => (row.type === 'TeamPaused' ? 'wait' : row.level);
+const isSkipped = (row: EventRow) => row.type === 'StepEnded' && row.data.state === 'skipped';
+
+/** A pause is what a person or a limit wanted, and a step that is no longer needed is skipped: no failures. */
+export const levelOf = (row: EventRow): EventRow['level'] => (row.type === 'TeamPaused' ? 'wait' : isSkipped(row) ? 'info' : row.level);
 
 /** An event as one line. A question about a conflict ends with what to type in a terminal: that is left out. */
 export function lineOf(row: EventRow): string {
@@ -98,9 +102,17 @@ export function lineOf(row: EventRow): string {
   return replyOf(row) || plain(row.text) || row.type;
 }
 
+export const CLIENT = /^door\b/; // who an answer of the page or of a terminal is by
+
+/** The line of an event in the page's words: the answers of people are by people. */
+export function tell(row: EventRow, t: TFunction): string {
+  const by = typeof row.data.by === 'string' && CLIENT.test(row.data.by) ? row.data.by : '';
+  return inWords(by ? lineOf(row).replace(by, t('activity.person')) : lineOf(row), t);
+}
+
 /** One line a step: its end, or its start while it runs. */
 export function essential(rows: EventRow[]): EventRow[] {
   const ended = new Set<string>();
   for (const row of rows) if (row.type === 'StepEnded') ended.add(row.step);
-  return rows.filter((row) => levelOf(row) === 'bad' || (row.text !== '' && !/^\S+@\S+$/.test(row.text) && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
+  return rows.filter((row) => levelOf(row) === 'bad' || (row.text !== '' && !isSkipped(row) && !/^\S+@\S+$/.test(row.text) && !QUIET.has(row.type) && !(row.type === 'StepStarted' && ended.has(row.step)) && replyOf(row) !== ''));
 }

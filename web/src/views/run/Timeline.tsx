@@ -10,6 +10,7 @@ import { theme } from '../../state/setting';
 import { colourOf, useSystemDark } from '../../state/media';
 import { go, useAddress } from '../../state/url';
 import { Button, Problem, Sentence } from '../../ui';
+import { tell } from '../activity/rows';
 import { inWords } from '../changes/answer';
 
 const SETTLE_MS = 90; // a drag is read when it rests this long
@@ -191,7 +192,7 @@ function Past({ run, at }: { run: string; at: number }) {
   return (
     <div className="band" role="status">
       <strong>{t('run.youSee', { version: format.number(at), time: row ? format.clock(row.at) : '…' })}</strong>
-      <span className="cut grow soft">{row && <Sentence text={inWords(row.text, t)} />}</span>
+      <span className="cut grow soft">{row && <Sentence text={tell(row, t)} />}</span>
       <Button look="main" onClick={() => setAt(null)} aria-keyshortcuts="L">
         {t('run.backToLive')}
       </Button>
