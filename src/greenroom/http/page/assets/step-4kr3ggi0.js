@@ -1,1 +1,0 @@
-export{t as Facts,n as default}from"./step-D-u6H_S_.js";
