@@ -109,6 +109,7 @@ async def test_a_link_on_another_page_logs_no_browser_in(site: Site) -> None:
     for kind in ("cross-site", "same-site"):
         answer = await site.client.get("/login", params={"code": code}, headers={"Sec-Fetch-Site": kind})
         assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+        assert answer.json()["message"].endswith("To open a link, paste it into the address bar.")
     typed = await site.client.get("/login", params={"code": code}, headers={"Sec-Fetch-Site": "none"})
     assert typed.status_code == 303, "and the code is still good"
 
