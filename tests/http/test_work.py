@@ -339,6 +339,8 @@ async def test_a_person_confirms_changes_or_refuses_the_plan_of_an_agent(
         detail, person = await desk.get(f"/runs/{refused}"), (await desk.get("/session"))["person"]
         assert (detail["state"], detail["verdict"], detail["answer"]) == ("cancelled", None, "")
         assert detail["reason"] == f"Refused by {person}: Not this week."
+        (answered,) = (await desk.get(f"/runs/{refused}/events", type="ApprovalAnswered"))["items"]
+        assert answered["text"].endswith("by a person")
         late = await desk.answer(item, 409, text="yes")
         assert late["message"] == "A person on the page has already answered: no: Not this week."
 

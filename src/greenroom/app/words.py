@@ -12,6 +12,7 @@ from immutables import Map
 from greenroom.app.messages import CHINESE, MessageCatalogue
 from greenroom.core.base.ids import TEAM_BUDGET, StepId, agent_of
 from greenroom.core.base.records import record
+from greenroom.core.rules.draft import CLIENT
 from greenroom.core.state import agent as agents
 from greenroom.core.state import approval as approvals
 from greenroom.core.state import budget as budgets
@@ -199,6 +200,10 @@ def _phrase_pause(_: TeamState, event: teams.TeamPaused | tasks.TaskPaused, lang
     )
 
 
+def _name_who(sender: str, language: str) -> str:
+    return EVENT_WORDS.table("doing", language)["person"] if sender.partition(":")[0] == CLIENT else sender
+
+
 def _phrase_work_end(_: TeamState, event: tasks.TaskEnded | stages.StageEnded, language: str) -> EventPhrase:
     return EventPhrase(known={"state": end_word(event.state, language)}, mark=END_MARKS[event.state])
 
@@ -346,7 +351,9 @@ _EVENT_PHRASES: Final[Mapping[type, Callable[[TeamState, Any, str], EventPhrase]
         event.agent_id, {"text": shorten(event.question)}, "?"
     ),
     approvals.ApprovalAnswered: lambda state, event, language: EventPhrase(
-        state.approvals[event.approval_id].agent_id, {"answer": end_word(event.answer, language)}, "◆"
+        state.approvals[event.approval_id].agent_id,
+        {"answer": end_word(event.answer, language), "by": _name_who(event.by, language)},
+        "◆",
     ),
     budgets.LimitReached: lambda _, event, __: EventPhrase(agent_of(event.step_id) if event.step_id else "", mark="!"),
     timers.TimerFired: lambda state, event, _: EventPhrase(

@@ -104,11 +104,8 @@ export function lineOf(row: EventRow): string {
 
 export const CLIENT = /^door\b/; // who an answer of the page or of a terminal is by
 
-/** The line of an event in the page's words: the answers of people are by people. */
-export function tell(row: EventRow, t: TFunction): string {
-  const by = typeof row.data.by === 'string' && CLIENT.test(row.data.by) ? row.data.by : '';
-  return inWords(by ? lineOf(row).replace(by, t('activity.person')) : lineOf(row), t);
-}
+/** The line of an event in the page's words. */
+export const tell = (row: EventRow, t: TFunction): string => inWords(lineOf(row), t);
 
 /** One line a step: its end, or its start while it runs. */
 export function essential(rows: EventRow[]): EventRow[] {
