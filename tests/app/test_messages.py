@@ -94,7 +94,7 @@ def test_every_message_that_the_code_names_exists_and_gets_its_values() -> None:
 
 
 BY_NAME = re.compile(
-    r"(charter|founding|input|(chat_)?commands|refusals|hints|notices|instructions|states|nouns|rejections|rejection_hints"
+    r"(charter|founding|inputs?|(chat_)?commands|refusals|hints|notices|instructions|states|nouns|rejections|rejection_hints"
     r"|findings(_with_tests)?|guard|actions|reasons|validation|provider_faults|decision|(many_)?labels|destinations|counts|columns)\..*"
     r"|library\.((no|not_a|program)_(run|conversation)|\w+_kind)|chat\.key_\w+|models\.call_\w+|tools\.effect_\w+|stat\.\w+"
     r"|conversation\.\w+|approvals\.\w+|change\.(recovered|applied)\w*|home\.(only_copy|discard\w*|sandbox_\w+)"

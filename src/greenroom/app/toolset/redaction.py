@@ -140,9 +140,10 @@ class SecretRedactor:
         if not self._secrets or isinstance(intent, CreateTeam):
             return validate_intent(intent)
         if isinstance(intent, AddTask):  # its name is the beginning of a text, and may end within a key
-            cut = intent.name[self.find_open_end(intent.name) :]
+            name = intent.name.removesuffix("…")
+            cut = name[self.find_open_end(name) :]
             hidden = MASK if len(cut) >= MIN_SECRET_CHARS else cut
-            intent = evolve(intent, name=intent.name.removesuffix(cut) + hidden)
+            intent = evolve(intent, name=name.removesuffix(cut) + hidden + intent.name[len(name) :])
         return validate_intent(intent, self._redact_input)
 
     def _redact_input(self, data: bytes) -> bytes:
