@@ -108,7 +108,8 @@ class Guard:
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on. Count the event streams that are open."""
         is_stream = scope["path"] == EVENTS_PATH
-        scope["is_logged_in"] = lambda: bool(self._find_client(HTTPConnection(scope)))  # a stream outlives its session
+        connection = HTTPConnection(scope)  # reads the headers once: a stream asks with each frame
+        scope["is_logged_in"] = lambda: bool(self._find_client(connection))
         if is_stream and self._streams >= MAX_STREAMS:
             await _refuse(429, "too_many_streams")(scope, receive, send)
             return

@@ -50,7 +50,7 @@ LOGINS: Final = {
     },
 }
 NOT_NOW: Final = ("branch_exists", "folder_too_large", "no_model_found", "missing_key", "missing_stored_key")
-WRONG_VALUE: Final = ("bad_branch_name", "full_ref_name", "price_unknown")
+WRONG_VALUE: Final = ("bad_branch_name", "full_ref_name")
 WRONG_MODEL: Final = (
     "unknown_provider",
     "name_without_provider",
