@@ -298,3 +298,28 @@ def test_a_question_is_answered_and_has_no_verdict(playground: Playground, open_
     expect(header).not_to_contain_text("verdict")
     expect(header).not_to_contain_text("not verified")
     playground.provider.script = ()
+
+
+def test_a_header_that_was_read_while_the_run_went_on_is_read_again(playground: Playground, open_page: OpenPage) -> None:
+    playground.provider.script = (ScriptedTurn("In `export.py`."),)
+    playground.provider.set_pace(2.0)
+    page = open_page(playground)
+    details = list[str]()
+
+    def hold(route: Route) -> None:
+        answer = route.fetch()
+        details.append(answer.json()["state"])
+        if len(details) == 1:  # it arrives when nothing happens any more
+            while playground.ask(f"/runs/{answer.json()['id']}")["state"] != "finished":
+                page.wait_for_timeout(50)
+            page.wait_for_timeout(1_500)
+        route.fulfill(response=answer)
+
+    page.route(re.compile(r"/api/runs/[a-z0-9]+$"), hold)
+    page.get_by_label("What should be done?").fill("where are headers written?")
+    page.get_by_role("button", name="Question").click()
+    page.get_by_role("button", name=re.compile("^(Start|Ask)$")).click()
+    expect(page.locator(".run-header").get_by_role("group").filter(has_text="Answer")).to_contain_text("In export.py.")
+    assert details[0] == "working"
+    playground.provider.set_pace(0.05)
+    playground.provider.script = ()

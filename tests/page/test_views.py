@@ -282,6 +282,7 @@ def test_an_agent_shows_its_rights_and_its_steps_and_can_be_talked_to(
     expect(inspector.get_by_role("status")).to_contain_text("Sent to documentation-1")
     page.goto(f"{playground.base_url}/runs/{run}/agents?sel=agent:documentation-1&at=150")
     inspector.get_by_role("tab", name="Talk").click()
+    expect(inspector.get_by_text("You and this agent have not written to each other yet.")).to_be_visible()
     inspector.get_by_label("Write to documentation-1 as yourself").fill("Write for experts.")
     inspector.get_by_role("button", name="Send").hover()
     expect(inspector.get_by_role("button", name="Send")).to_be_disabled()

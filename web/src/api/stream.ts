@@ -137,6 +137,7 @@ class Stream {
       this.retryMs = 1_000;
       this.say('open');
       if (wasLost) this.readAgain();
+      else if (this.run) this.refreshSoon(); // what changed while no stream was open
     };
     source.onerror = () => {
       if (this.source !== source) return;
@@ -231,6 +232,7 @@ class Stream {
       () => {
         this.refresh = 0;
         if (document.hidden) return;
+        if (client.isFetching({ queryKey: ['run', this.run, 'head'] })) return this.refreshSoon(); // it may be older than what happened
         const begun = performance.now();
         void client.invalidateQueries({ queryKey: ['run', this.run, 'head'] }, { cancelRefetch: false }).then(() => {
           this.refreshed = performance.now() - begun;
