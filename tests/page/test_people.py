@@ -300,7 +300,9 @@ def test_a_question_is_answered_and_has_no_verdict(playground: Playground, open_
     playground.provider.script = ()
 
 
-def test_a_header_that_was_read_while_the_run_went_on_is_read_again(playground: Playground, open_page: OpenPage) -> None:
+def test_a_header_that_was_read_while_the_run_went_on_is_read_again(
+    playground: Playground, open_page: OpenPage
+) -> None:
     playground.provider.script = (ScriptedTurn("In `export.py`."),)
     playground.provider.set_pace(2.0)
     page = open_page(playground)
