@@ -265,6 +265,11 @@ async def test_a_run_that_reached_its_limit_goes_on_with_a_higher_one(
         refused = await desk.post(f"/runs/{run}/resume", 409)
         assert refused["message"] == "The limit of 40 tokens is reached. Resume with a higher one."
         assert refused["hint"] == f"`greenroom resume {run} --max-tokens 80`"
+        assert (await desk.get(f"/runs/{run}"))["reached"] == {"field": "token_limit", "value": 40}
+        await desk.post(f"/runs/{run}/resume", token_limit=1_000_000)
+        assert await desk.allow(run) is None
+        row = await desk.get(f"/runs/{run}")
+        assert (row["state"], row["reached"]) == ("finished", None)
 
 
 @pytest.mark.req("MAS-234", "MAS-239", "MAS-242", "MAS-245", "MAS-253")

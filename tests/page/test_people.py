@@ -286,6 +286,22 @@ def apply_governing(page: Page, playground: Playground, run: str) -> None:
     assert (playground.root / "AGENTS.md").read_text("utf-8") == "Be brief.\n"
 
 
+def test_a_run_that_reached_its_limit_gets_a_higher_one(playground: Playground, open_page: OpenPage) -> None:
+    run = playground.ask("/runs", request=REQUEST, cost_limit=0.0001)["id"]
+    playground.wait_for_state(run, "limit")
+    page = open_page(playground, f"/runs/{run}")
+    expect(page.locator(".run-reason")).to_contain_text("Resume with a higher one.")
+    page.get_by_role("button", name="Resume").click()
+    dialog = page.get_by_role("dialog", name="Resume")
+    limit = dialog.get_by_label("New limit in dollars")
+    expect(limit).to_have_value("0.0002")
+    limit.fill("5")
+    dialog.get_by_role("button", name="Resume").click()
+    expect(dialog).to_have_count(0)
+    playground.wait_for_inbox(1)
+    playground.ask(f"/runs/{run}/cancel", now=True)
+
+
 def test_a_question_is_answered_and_has_no_verdict(playground: Playground, open_page: OpenPage) -> None:
     playground.provider.script = (ScriptedTurn("It is in `export.py`."),)
     page = open_page(playground)

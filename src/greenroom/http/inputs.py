@@ -27,6 +27,7 @@ def _refuse_nul(value: object) -> object:
 Words = Annotated[str, Field(pattern=r"\S")]
 Dollars = Annotated[float | None, Field(ge=0.0001, le=10_000)]
 Seconds = Annotated[float | None, Field(ge=1, le=1_000_000)]
+Tokens = Annotated[int | None, Field(ge=1, le=1_000_000_000_000)]
 
 
 class Input(BaseModel):
@@ -88,6 +89,7 @@ class VerbInput(
     force: bool = False
     cost_limit: Dollars = None
     time_limit_s: Seconds = None
+    token_limit: Tokens = None
 
 
 class MessageInput(Input, json_schema_extra={"examples": [{"text": "Keep the old format too.", "to": "coder"}]}):

@@ -17,6 +17,7 @@ Verb = Literal["pause", "resume", "cancel", "fork", "rewind", "apply", "branch",
 VerdictState = Literal["verified", "failed", "unverified"]
 ChangeState = Literal["none", "open", "ready", "applied", "discarded"]
 EventLevel = Literal["info", "good", "bad", "wait"]
+LimitField = Literal["cost_limit", "time_limit_s", "token_limit"]
 InboxKind = Literal["permission", "question", "plan", "confirmation", "conflict", "message"]
 
 
@@ -49,6 +50,13 @@ class Problem(Fields):
     hint: str = ""
 
 
+class ReachedLimit(Fields):
+    """The limit that a run reached: the field with which `resume` takes a higher one, and its value."""
+
+    field: LimitField
+    value: float
+
+
 class Run(Fields):
     """A run, as a list shows it."""
 
@@ -65,6 +73,7 @@ class Run(Fields):
     agents: int = 0
     cost: float | None = None
     cost_limit: float | None = None
+    reached: ReachedLimit | None = None
     tokens: int = 0
     created_at: int
     ended_at: int | None = None

@@ -12,6 +12,8 @@ export type EventLevel = 'info' | 'good' | 'bad' | 'wait';
 
 export type InboxKind = 'permission' | 'question' | 'plan' | 'confirmation' | 'conflict' | 'message';
 
+export type LimitField = 'cost_limit' | 'time_limit_s' | 'token_limit';
+
 export type RunState = 'working' | 'waiting' | 'paused' | 'limit' | 'provider' | 'idle' | 'stopped' | 'finished' | 'failed' | 'cancelled' | 'damaged';
 
 export type Verb = 'pause' | 'resume' | 'cancel' | 'fork' | 'rewind' | 'apply' | 'branch' | 'discard' | 'undo' | 'send';
@@ -403,6 +405,12 @@ export interface Proposal {
   types: string[];
 }
 
+/** The limit that a run reached: the field with which `resume` takes a higher one, and its value. */
+export interface ReachedLimit {
+  field: LimitField;
+  value: number;
+}
+
 /** The result of one check, before and after the change. */
 export interface Receipt {
   before: string;
@@ -426,6 +434,7 @@ export interface Run {
   is_hosted: boolean;
   kind: string;
   owner: string | null;
+  reached: ReachedLimit | null;
   reason: string;
   state: RunState;
   subtasks: number;
@@ -456,6 +465,7 @@ export interface RunDetail {
   kind: string;
   models: string[];
   owner: string | null;
+  reached: ReachedLimit | null;
   reason: string;
   request: string;
   state: RunState;
@@ -543,6 +553,7 @@ export interface StartedRun {
   kind: string;
   notes: string[];
   owner: string | null;
+  reached: ReachedLimit | null;
   reason: string;
   state: RunState;
   subtasks: number;
@@ -663,6 +674,7 @@ export interface VerbInput {
   message?: string;
   now?: boolean;
   time_limit_s?: number | null;
+  token_limit?: number | null;
   version?: number | null;
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Final, TypeVar
 
@@ -42,6 +42,13 @@ MAX_ENDED: Final = 2_000
 
 MAX_PART_CHARS: Final = 200
 """Characters of why a subtask failed, in the reason of its run."""
+
+LIMIT_FIELDS: Final[Mapping[str, tuple[schemas.LimitField, int]]] = {
+    "money": ("cost_limit", MILLIONTHS_PER_DOLLAR),
+    "millis": ("time_limit_s", 1_000),
+    "tokens": ("token_limit", 1),
+}
+"""The limits of a run by their names in its state: the fields of the API, and how many are one of its units."""
 
 T = TypeVar("T")
 
@@ -187,6 +194,7 @@ async def make_row_at(context: ServerContext, info: StreamInfo, state: TeamState
         agents=len(state.agents),
         cost=cost,
         cost_limit=limit / MILLIONTHS_PER_DOLLAR if limit is not None else None,
+        reached=find_reached_limit(state),
         tokens=spent.tokens,
         created_at=info.created_at,
         ended_at=first.ended_at if first is not None else None,
@@ -207,6 +215,15 @@ def list_letters(state: TeamState) -> list[Message]:
 def is_over(state: TeamState) -> bool:
     """Return whether all tasks of a run had ended; a run without any has not begun."""
     return bool(state.team.tasks_made) and not state.tasks
+
+
+def find_reached_limit(state: TeamState) -> schemas.ReachedLimit | None:
+    """Return the limit of the whole run that paused it."""
+    found = LIMIT_REASON.fullmatch(state.team.paused or "")
+    if found is None or found[1] != TEAM_BUDGET or found[2] not in LIMIT_FIELDS:
+        return None
+    field, unit = LIMIT_FIELDS[found[2]]
+    return schemas.ReachedLimit(field=field, value=(getattr(state.budgets[TEAM_BUDGET].limits, found[2]) or 0) / unit)
 
 
 def explain_status(state: TeamState, status: TaskStatus, known: Sequence[stages.Stage], verdict: Verdict | None) -> str:

@@ -76,7 +76,7 @@ from greenroom.core.state.team_state import TeamState
 from greenroom.http import inputs, schemas
 from greenroom.http.context import Context, Cursor, Limit, RunPath, ServerContext, cut_page
 from greenroom.http.routes.changes import change_run, name_command
-from greenroom.http.routes.runs import find_info, list_letters, make_row
+from greenroom.http.routes.runs import LIMIT_FIELDS, find_info, list_letters, make_row
 from greenroom.http.state_reader import keep
 from greenroom.runs.verdict import SETTLE_CONFLICT
 from greenroom.runs.workspace import RunFlags
@@ -468,19 +468,19 @@ async def use_verb(context: Context, run: RunPath, verb: RunVerb, body: inputs.V
 async def _resume(context: ServerContext, run: TeamId, body: inputs.VerbInput) -> schemas.VerbResult:
     state = await context.runtime.state(run)
     old = state.budgets[TEAM_BUDGET].limits
-    money = round(body.cost_limit * MILLIONTHS_PER_DOLLAR) if body.cost_limit else old.money
-    millis = round(body.time_limit_s * 1000) if body.time_limit_s else old.millis
-    for name, now in (("money", money), ("millis", millis), ("tokens", old.tokens)):
+    asked = {name: (getattr(body, field), unit) for name, (field, unit) in LIMIT_FIELDS.items()}
+    new = evolve(old, **{name: round(value * unit) for name, (value, unit) in asked.items() if value})
+    for name in asked:
         before = int(getattr(old, name) or 0)
-        if state.team.paused == f"limit: {TEAM_BUDGET} {name}" and (now or 0) <= before:
+        if state.team.paused == f"limit: {TEAM_BUDGET} {name}" and (getattr(new, name) or 0) <= before:
             row = await make_row(context, await find_info(context, run))
             twice = {"money": f"{2 * before / MILLIONTHS_PER_DOLLAR:g}", "millis": f"{max(before // 30_000, 1)}m"}
             command = name_command("resume", run, LIMIT_FLAGS[name], twice.get(name, str(2 * before)))
             raise make_refusal("limit_reached", row.reason, command)
     intents = list[Intent]([ResumeTeam()] if state.team.paused is not None else [])
     intents += [ResumeTask(task_id=task.task_id) for task in state.tasks.values() if task.paused is not None]
-    if (money, millis) != (old.money, old.millis):
-        intents.insert(0, SetLimits(budget_id=TEAM_BUDGET, limits=evolve(old, money=money, millis=millis)))
+    if new != old:
+        intents.insert(0, SetLimits(budget_id=TEAM_BUDGET, limits=new))
     is_here = await context.runtime.log.holder(run) is None
     for model in list_team_models(state) if is_here else ():
         context.app.get_model(model)  # refuse before anything changes

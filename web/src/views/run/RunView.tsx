@@ -98,7 +98,7 @@ function Header({ run }: { run: RunDetail }) {
   const actions = run.actions.filter((action) => SHOWN.includes(action.verb) && (action.is_allowed || (!isOver && !canSwitch && action.verb === (run.state === 'stopped' ? 'resume' : 'pause'))));
   const hasChange = tabs.some((tab) => tab.name === 'changes') && run.actions.some((action) => ['apply', 'undo'].includes(action.verb) && action.is_allowed);
   const answerTo = past === '' ? whereToAnswer(run, waiting, address) : null;
-  const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.state === 'limit');
+  const asksFor = (action: Action) => ['cancel', 'rewind'].includes(action.verb) || (action.verb === 'resume' && run.reached !== null);
   const insist = verb.error instanceof ProblemError ? INSIST[verb.error.problem.code] : undefined;
   const press = (action: Action) => (asksFor(action) ? setAsked(action) : verb.mutate({ verb: action.verb }));
   return (
@@ -275,11 +275,12 @@ function Moments({ run, chosen, onChoose }: { run: RunDetail; chosen: string; on
 /** Says what a verb will do before it does it, and takes what it needs. */
 function Confirm({ action, run, onClose, onYes }: { action: Action; run: RunDetail; onClose: () => void; onYes: (input: Partial<VerbInput>) => void }) {
   const { t } = useTranslation();
-  const [text, setText] = useState(action.verb === 'resume' && run.cost_limit ? String(run.cost_limit * 2) : '');
-  const takes = action.verb === 'rewind' ? 'version' : action.verb === 'resume' ? 'cost' : null;
+  const takes = action.verb === 'rewind' ? 'version' : action.verb === 'resume' ? run.reached?.field : undefined;
+  const unit = takes === 'time_limit_s' ? 60 : 1; // a person counts minutes
+  const [text, setText] = useState(action.verb === 'resume' && run.reached ? String((run.reached.value * 2) / unit) : '');
   const value = text.trim();
-  const input = takes === 'version' ? { version: Number(value) } : takes === 'cost' ? { cost_limit: Number(value) } : {};
-  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : takes === null || Number(value) > 0;
+  const input = takes ? { [takes]: Number(value) * unit } : {};
+  const isReady = takes === 'version' ? /^[1-9]\d*$/.test(value) : !takes || Number(value) > 0;
   return (
     <Dialog title={t(`verb.${action.verb}`)} onClose={onClose}>
       <form
