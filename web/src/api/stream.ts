@@ -137,7 +137,7 @@ class Stream {
       this.retryMs = 1_000;
       this.say('open');
       if (wasLost) this.readAgain();
-      else if (this.run) this.refreshSoon(); // what changed while no stream was open
+      else this.refreshSoon(); // what changed while no stream was open
     };
     source.onerror = () => {
       if (this.source !== source) return;
@@ -225,16 +225,17 @@ class Stream {
     if (runs.some((run) => run.id === this.run)) this.refreshSoon();
   }
 
-  /** Read again what the page shows of the newest version: not more often than the server answers. */
+  /** Read again what the page shows of the newest version, or the list of runs: not more often than the server answers. */
   private refreshSoon(): void {
     if (this.refresh || document.hidden) return;
     this.refresh = window.setTimeout(
       () => {
         this.refresh = 0;
         if (document.hidden) return;
-        if (client.isFetching({ queryKey: ['run', this.run, 'head'] })) return this.refreshSoon(); // it may be older than what happened
+        const queryKey = this.run ? ['run', this.run, 'head'] : ['runs'];
+        if (client.isFetching({ queryKey })) return this.refreshSoon(); // it may be older than what happened
         const begun = performance.now();
-        void client.invalidateQueries({ queryKey: ['run', this.run, 'head'] }, { cancelRefetch: false }).then(() => {
+        void client.invalidateQueries({ queryKey }).then(() => {
           this.refreshed = performance.now() - begun;
         });
       },

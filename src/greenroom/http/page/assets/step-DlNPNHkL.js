@@ -1,1 +1,0 @@
-export{t as Facts,n as default}from"./step--PNz61zb.js";
