@@ -105,7 +105,8 @@ async def test_work_that_is_merged_while_its_run_is_cancelled_is_not_part_of_the
 
 @pytest.mark.req("RC-69", "RC-70")
 @pytest.mark.usefixtures("shop")
-async def test_specialists_ask_answer_and_tell_each_other() -> None:
+@pytest.mark.parametrize("is_asked_at_work", [False, True])
+async def test_specialists_ask_answer_and_tell_each_other(is_asked_at_work: bool) -> None:
     asks = call("send_message", receiver=["code-writer-2"], message="Which rate?", waiting=True)
     tells = call("send_message", receiver=["code-writer-1"], message="I am on the discount.")
     cues = (
@@ -118,9 +119,18 @@ async def test_specialists_ask_answer_and_tell_each_other() -> None:
         ),
         Cue(agent="code-writer-2", answering=True, reply="Twenty percent."),
     )
-    async with TeamPlay.open(*cues) as play:
-        status = await play.play(BOTH)
+    gates = {("code-writer-2", 1): Gate()} if is_asked_at_work else {}
+    async with TeamPlay.open(*cues, gates=gates) as play:
+        await play.start(BOTH)
+        for gate in gates.values():
+            await gate.is_reached.wait()
+            async for state in play.states():
+                if state.waits:  # the question came during a turn of the asked one
+                    break
+            gate.is_open.set()
+        status = await play.end()
         assert status.state == "finished", status
+        assert play.files() == {"shop/tax.py": TAX, "shop/discount.py": DISCOUNT}
         sent = [event.message for event in await play.events(MessageSent)]
         between = {(message.sender_id, message.message, message.kind) for message in sent if message.receiver}
         assert {message.receiver for message in sent if message.message == "Which rate?"} == {("code-writer-2",)}

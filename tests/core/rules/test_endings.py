@@ -116,6 +116,15 @@ def test_who_has_more_to_do_anyway_gets_no_extra_go() -> None:
     assert house.todo(ANN) == ["merge"]
 
 
+def test_who_only_owes_an_answer_besides_gets_another_go() -> None:
+    house = House.furnished().queue(PIA, skill("converse", "write to the ghost"))
+    house.start(PIA)
+    waiting = house.ask_agent(BOB, PIA)[0]
+    house.finish(PIA, NOBODY)
+    steps = [house.state.steps[name] for name in house.agent(PIA).todo]
+    assert [(step.answers, step.retry) for step in steps] == [(waiting, 0), (None, 1)]
+
+
 def test_a_tool_gets_no_other_go() -> None:
     house = House.furnished().queue(ANN, tool("shell", {})).run(ANN, NOBODY)
     assert house.todo(ANN) == []

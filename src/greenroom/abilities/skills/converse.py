@@ -32,6 +32,7 @@ from greenroom.core.ports.model import ChatMessage, Finished, Model, ModelReques
 from greenroom.core.ports.reply_reader import ReplyCall, ReplyProblem, ReplyReader
 from greenroom.core.ports.skill_library import READ_SKILL, SkillLibrary
 from greenroom.core.rules.intents import QueueSteps
+from greenroom.core.rules.queue import has_further_step
 from greenroom.core.state.step import Step, StepTerms, StepType, Work
 from greenroom.core.state.team_state import TeamState
 
@@ -207,11 +208,10 @@ class Converse:
     def _build_reply_context(
         self, context: StepContext, role: Role, transcript: Transcript, *, last: bool
     ) -> ReplyContext:
-        thread = context.state.threads.get(context.step.thread_id)
         return ReplyContext(
             step=context.step,
             role=role,
-            alone=thread is None or thread.open_steps <= 1,
+            alone=not has_further_step(context.state, context.step),
             last=last,
             loop=transcript.loop_detector.loop if transcript.loop_detector.must_end else None,
             nudges=transcript.nudges,

@@ -15,6 +15,7 @@ from greenroom.core.rules.queue import (
     choose_reply_skill,
     enqueue,
     find_next_place,
+    has_further_step,
     is_thread_open,
     release_wait,
     release_waits_where,
@@ -157,9 +158,9 @@ def add_notice(draft: Draft, step: Step, about: str, code: str, text: str) -> No
 
 
 def notify_agent(draft: Draft, step: Step, code: str, text: str) -> None:
-    """Add a notice. Queue a step to read it if the conversation is open and has no step left."""
+    """Add a notice. Queue a step to read it if the conversation is open and no other step goes on with the work."""
     add_notice(draft, step, "", code, text)
-    if is_thread_open(draft.state, step.thread_id) and not draft.state.threads[step.thread_id].open_steps:
+    if is_thread_open(draft.state, step.thread_id) and not has_further_step(draft.state, step):
         agent = draft.state.agents[step.agent_id]
         executor = "reflection" if agent.spec.style == "plan" else "converse"
         work = evolve(step.work, type="skill", executor=executor, instruction_content=None, call_id=None)
@@ -369,7 +370,7 @@ def _apply_consequences(draft: Draft, step: Step, intent: FinishStep) -> None:
 
 def _retry_after_refusal(draft: Draft, step: Step) -> None:
     """Queue the step again if its agent has nothing else queued in which to read the refusal."""
-    if not is_thread_open(draft.state, step.thread_id) or draft.state.threads[step.thread_id].open_steps:
+    if not is_thread_open(draft.state, step.thread_id) or has_further_step(draft.state, step):
         return
     if step.work.type == "skill" and step.retry < MAX_RETRIES:
         _repeat_step(draft, step, retry=step.retry + 1)

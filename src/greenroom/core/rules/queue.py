@@ -138,6 +138,15 @@ def find_place_for_answer(state: TeamState, agent: AgentState, waiting: WaitingI
     return find_next_place(state, agent)
 
 
+def has_further_step(state: TeamState, step: Step) -> bool:
+    """Return whether another open step of the conversation goes on with the work of this one. A step that answers an
+    agent does not: it ends with its answer."""
+    return any(
+        other.thread_id == step.thread_id and other.step_id != step.step_id and other.answers in (None, step.answers)
+        for other in state.steps_of(step.agent_id)
+    )
+
+
 def is_thread_open(state: TeamState, name: ThreadId | None) -> bool:
     """Return whether a step may still start in this conversation: neither its stage nor its task has ended."""
     thread = state.threads.get(name) if name is not None else None

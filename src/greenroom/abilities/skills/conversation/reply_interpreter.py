@@ -36,7 +36,7 @@ END_WORK_SKILL: Final = "end_work"
 
 @dataclass(slots=True, kw_only=True)
 class ReplyContext:
-    """The context of a reply of this `role`. `alone` means that the thread has no other open step.
+    """The context of a reply of this `role`. `alone` means that no other open step goes on with the work.
 
     `closed` are the closing steps that the task already had. In the `last` turn the agent may not act any more, because
     of a `loop` or the turn limit. `has_unread_message` means that a new message waits in the conversation. `clear`:
