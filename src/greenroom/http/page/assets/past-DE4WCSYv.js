@@ -1,0 +1,1 @@
+import{mt as e,st as t}from"./ui-C1Oe9Uqd.js";import{n}from"./stream-CChAtymj.js";function r(){let{t:n}=t();return e().at===null?``:n(`run.pastWhy`)}function i(){let{t:e}=t(),i=r(),{state:a}=n();return i||(a===`lost`?e(`ui.unreachable`):``)}export{r as n,i as t};

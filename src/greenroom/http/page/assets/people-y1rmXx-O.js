@@ -1,0 +1,1 @@
+import{o as e,r as t}from"./queries-C33OmvBc.js";import{t as n}from"./past-DE4WCSYv.js";var r=[`human`,`person`];function i(){let t=e().data?.person;return(e,n)=>n!==void 0&&r.includes(n)||e===t||r.includes(e)}function a(e,r){let i=n(),a=t(e).data?.actions.find(e=>e.verb===r);return i||(a&&!a.is_allowed?a.why:``)}export{a as n,i as t};

@@ -1,0 +1,1 @@
+export{t as Facts,n as default}from"./step-4zxf9Xa6.js";
