@@ -103,6 +103,13 @@ async def test_work_that_is_merged_while_its_run_is_cancelled_is_not_part_of_the
         assert [entry.path for entry in (await change.diff()).changes] == ["shop/tax.py"]
 
 
+async def wait_for_question(play: TeamPlay) -> None:
+    """Wait until a specialist waits for an answer."""
+    async for state in play.states():
+        if state.waits:
+            return
+
+
 @pytest.mark.req("RC-69", "RC-70")
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("is_asked_at_work", [False, True])
@@ -124,9 +131,7 @@ async def test_specialists_ask_answer_and_tell_each_other(is_asked_at_work: bool
         await play.start(BOTH)
         for gate in gates.values():
             await gate.is_reached.wait()
-            async for state in play.states():
-                if state.waits:  # the question came during a turn of the asked one
-                    break
+            await wait_for_question(play)  # it comes during a turn of the asked one
             gate.is_open.set()
         status = await play.end()
         assert status.state == "finished", status
