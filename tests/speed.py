@@ -11,3 +11,8 @@ def measure_slowness() -> float:
     begin = time.process_time()
     sum(range(5_000_000))
     return max((time.process_time() - begin) / USUAL_S, 1.0)
+
+
+def is_soon(spent: float, limit: float) -> bool:
+    """Return whether something took less than a limit, which is higher on a slower machine."""
+    return spent < limit or spent < limit * measure_slowness()

@@ -25,7 +25,7 @@ from playwright.sync_api import (
 from tests.adapters.browser.chromiums import needs_chromium
 from tests.page.playground import Playground
 
-PATIENCE_MS: Final = 20_000
+PATIENCE_MS: Final = 60_000
 REPORT: Final = """
 document.addEventListener('securitypolicyviolation',
   event => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
@@ -40,6 +40,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "open_page" in getattr(item, "fixturenames", ()):
             item.add_marker(needs_chromium)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(600))  # four browsers share two processors
 
 
 class Witness:

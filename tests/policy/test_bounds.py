@@ -9,6 +9,7 @@ import pytest
 from bench.policy import GOALS, HOSTILE, rules, run, targets
 from greenroom.core.ports.tool import Target
 from tests.policy.house import ME, ROOT, card, user
+from tests.speed import is_soon
 
 LIMIT = 5.0
 """Seconds of work, a hundred times what the slowest takes; what grows with the square takes minutes."""
@@ -37,7 +38,7 @@ def test_a_hostile_line_is_asked_about_at_once(name: str) -> None:
     house = user(*rules(1000))
     begin = time.process_time()
     ruling = house.decide(ME, card(), (Target(kind="command", value=LINES[name]),))
-    assert time.process_time() - begin < LIMIT
+    assert is_soon(time.process_time() - begin, LIMIT)
     assert ruling.verdict in {"ask", "allow"}
     assert len(ruling.why) < 10_000
 
@@ -47,7 +48,7 @@ def test_a_hostile_path_is_decided_at_once(path: str) -> None:
     house = user(*rules(1000), "deny path **/*a*a*a*a*b", "deny path **/a/**/a/**/a/**/a/**/b")
     begin = time.process_time()
     house.decide(ME, card("patch", "edit"), (Target(kind="path", value=path, writes=True),))
-    assert time.process_time() - begin < LIMIT
+    assert is_soon(time.process_time() - begin, LIMIT)
 
 
 SLOW = 3

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from greenroom.teamwork.classify import classify, find_language
+from tests.speed import is_soon
 
 HERE = Path(__file__).parent
 
@@ -116,4 +117,4 @@ def test_a_very_long_request_is_read() -> None:
 def test_the_longest_request_takes_less_than_a_second(piece: str) -> None:
     start = time.process_time()
     classify((piece * 20_000)[:20_000])
-    assert time.process_time() - start < 1
+    assert is_soon(time.process_time() - start, 1)

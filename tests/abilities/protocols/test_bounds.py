@@ -9,7 +9,7 @@ from greenroom.abilities.protocols.parse_result import BlockCall, BlockRejection
 from greenroom.abilities.protocols.text_calls import read
 from tests.abilities.protocols.house import ALL, TOOLS
 from tests.sampling import first
-from tests.speed import measure_slowness
+from tests.speed import is_soon, measure_slowness
 
 # Reaches no line that other tests do not, and to be measured takes it twice as long.
 pytestmark = pytest.mark.no_cover
@@ -90,7 +90,7 @@ def test_a_reply_of_a_megabyte_is_read_at_once(name: str, part: int) -> None:
     text = LARGE[name]
     begin = time.process_time()
     found = read(text[: len(text) // part] + text[-END:], ALL, tools=TOOLS, agents=["bob"], pure={"look"}, ended=True)
-    assert time.process_time() - begin < (LIMIT if part == 1 else PART_LIMIT)
+    assert is_soon(time.process_time() - begin, LIMIT if part == 1 else PART_LIMIT)
     assert not isinstance(found, BlockCall)
     assert not isinstance(found, BlockRejection) or len(str(found)) < 20_000
 
@@ -99,7 +99,7 @@ def test_what_can_be_mended_at_all_is_mended_at_once() -> None:
     text = '<TOOL_CALL>\n{"name": "look", "arguments": {"path": "' + '\\"' * 40_000 + '",}}\n</TOOL_CALL>'
     begin = time.process_time()
     assert isinstance(read(text, ["tool_call"], tools=TOOLS, pure={"look"}), BlockCall)
-    assert time.process_time() - begin < LIMIT
+    assert is_soon(time.process_time() - begin, LIMIT)
 
 
 @pytest.mark.parametrize("sign", ["<", "`", "~", ">", "[", "&", "</", "<a", "\n", "{"])

@@ -17,6 +17,7 @@ from greenroom.core.base.records import evolve
 from greenroom.core.ports.web import Redirect, WebFault, WebPage, parse_address
 from tests.adapters.web.house import HERE, Answer, Site, Watched, moved, said, site
 from tests.adapters.web.papers import pdf
+from tests.speed import is_soon
 
 ARTICLE = "".join(
     f"<p>Paragraph {n} speaks of <a href='/p'>parsers</a> at a length that is kept.</p>" for n in range(9)
@@ -256,7 +257,7 @@ async def test_what_is_made_to_keep_us_busy_does_not(shop: Site, kind: str, body
     shop.pages["/a"] = said(body, kind)
     before = time.process_time()
     await fetched(shop, "/a")
-    assert time.process_time() - before < 1.0
+    assert is_soon(time.process_time() - before, 1)
 
 
 @pytest.mark.parametrize(

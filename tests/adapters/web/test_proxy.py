@@ -20,6 +20,7 @@ from greenroom.adapters.web.proxy import PROXY_LIMITS, USER, BadHead, Proxy, Pro
 from greenroom.core.base.errors import WorldFault
 from greenroom.core.base.records import evolve
 from tests.adapters.web.house import HERE, Site, Watched, said, site
+from tests.speed import is_soon
 
 RIGHT = f"Proxy-Authorization: Basic {base64.b64encode(f'{USER}:t0k3n'.encode()).decode()}"
 
@@ -183,7 +184,7 @@ async def test_a_header_that_is_made_to_keep_us_busy_does_not() -> None:
     async with site({"/a": said(b"x")}) as shop, proxy(shop) as through:
         before = time.process_time()
         await through.talk(f"GET {shop.url('/a')} HTTP/1.1\r\nA: b{' ' * 30_000}c\r\n\r\n")
-        assert time.process_time() - before < 0.5
+        assert is_soon(time.process_time() - before, 0.5)
 
 
 @pytest.mark.parametrize("given", ["", "Basic eDp5", "Bearer x"])

@@ -24,6 +24,7 @@ from greenroom.core.state.step import Step, StepTerms, StepType
 from greenroom.core.state.team_state import TeamState
 from greenroom.policy.policy import build_rules_policy
 from tests.abilities.tools.calling import T1, caller
+from tests.speed import is_soon
 
 KEY = "sk-planted-0123456789abcdef"
 MIB = 1024 * 1024
@@ -198,7 +199,7 @@ def test_fifty_megabytes_are_searched_in_a_moment() -> None:
     for text in nasty(50 * MIB):
         began = time.process_time()
         assert redaction.text(text) == text
-        assert time.process_time() - began < 5
+        assert is_soon(time.process_time() - began, 5)
 
 
 def test_a_program_that_has_no_use_for_our_keys_gets_none_of_them() -> None:

@@ -11,6 +11,7 @@ from greenroom.abilities.tools.files import search, tools
 from greenroom.abilities.tools.files.tools import build_file_tools
 from greenroom.adapters.files import local_files
 from tests.abilities.tools.files.desk import Desk
+from tests.speed import is_soon
 
 
 @pytest.fixture
@@ -149,7 +150,7 @@ async def test_a_catastrophic_pattern_ends_in_time_and_holds_up_nobody(
     reason, why = await desk.fails("search_files", pattern="(a|aa)+c")
     beside.cancel()
     assert (reason, why) == ("too_slow", "The search took too long. Use a simpler pattern, a glob or a folder.")
-    assert time.monotonic() - start < 5
+    assert is_soon(time.monotonic() - start, 5)
     assert ticks > 10
 
 
