@@ -55,7 +55,6 @@ def within(limit: float, home: Path, *words: str, **more: str) -> bool:
 LOADED = """
 import sys
 from greenroom.cli.app import run
-from tests.speed import is_soon
 try:
     run({words!r})
 finally:
